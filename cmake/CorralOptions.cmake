@@ -35,7 +35,8 @@ target_compile_options(corral_flags INTERFACE "-fmacro-prefix-map=${PROJECT_SOUR
 if(PROJECT_IS_TOP_LEVEL)  # a program that takes the libraries has warnings of its own
   target_compile_options(corral_flags INTERFACE -Wall -Wextra)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")  # GCC finds others
-    target_compile_options(corral_flags INTERFACE -Werror -Wnon-virtual-dtor -Woverloaded-virtual -Wshadow -Wimplicit-fallthrough)
+    target_compile_options(corral_flags INTERFACE -Werror -Wnon-virtual-dtor -Woverloaded-virtual -Wshadow -Wimplicit-fallthrough
+                           -Wthread-safety)  # src/base/mutex.h
   else()  # GCC warns of each coroutine that awaits something of an unnamed namespace, because a unity build includes its file.
     target_compile_options(corral_flags INTERFACE -Wno-subobject-linkage)
   endif()

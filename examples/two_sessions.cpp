@@ -17,8 +17,8 @@ int fail(const corral::Error& error) {
 }
 
 // Prints an answer while it comes.
-void print(const char* who, engine::StreamHandle stream) {
-  std::printf("%s: ", who);
+void print(const char* name, engine::StreamHandle stream) {
+  std::printf("%s: ", name);
   while (const auto chunk = stream.next()) {
     std::fputs(chunk->text.c_str(), stdout);
     std::fflush(stdout);
@@ -34,7 +34,7 @@ struct Conversation {
   engine::LlamaService& service;
   engine::SessionId session;
 
-  corral::Result<engine::StreamHandle> say(std::string_view text) const {
+  corral::Result<engine::StreamHandle> prompt(std::string_view text) const {
     if (auto appended = service.append_input(session, text); !appended) return std::unexpected(appended.error());
     // Greedy, so that the same model always gives the same answer.
     return service.generate_stream(session, {.max_new_tokens = 100, .sampling = {.temperature = 0}});
@@ -48,32 +48,32 @@ int run(engine::LlamaService& service) {
   const Conversation anna{service, *first}, ben{service, *second};
 
   // Both are computed together from here on, whoever is read first.
-  auto to_anna = anna.say("Hi\n"), to_ben = ben.say("Hello\n");
+  auto to_anna = anna.prompt("Hi\n"), to_ben = ben.prompt("Hello\n");
   if (!to_anna) return fail(to_anna.error());
   if (!to_ben) return fail(to_ben.error());
   print("anna", std::move(*to_anna));
   print("ben", std::move(*to_ben));
 
   // A second turn goes on from all that was said before; only what is new is computed.
-  auto again = anna.say("\nWho are you?\n");
+  auto again = anna.prompt("\nWho are you?\n");
   if (!again) return fail(again.error());
   print("anna", std::move(*again));
 
   // Ben has heard enough after the first words. The session lives on.
-  auto enough = ben.say("\nTell me more\n");
+  auto enough = ben.prompt("\nTell me more\n");
   if (!enough) return fail(enough.error());
   (void)enough->next();
   enough->cancel();
   while (const auto chunk = enough->next()) {
     if (chunk->finish) std::printf("ben: [%s]\n", engine::to_string(chunk->finish->reason));
   }
-  auto after = ben.say("\nGo on\n");
+  auto after = ben.prompt("\nGo on\n");
   if (!after) return fail(after.error());
   print("ben", std::move(*after));
 
   // Errors are values with facts, told apart by their cause.
   if (auto ended = service.end_session(*second); !ended) return fail(ended.error());
-  const auto late = ben.say("Still there?");
+  const auto late = ben.prompt("Still there?");
   if (const auto* missing = late ? nullptr : late.error().fact<engine::SessionNotFound>())
     std::printf("session %llu has ended\n", static_cast<unsigned long long>(missing->id.value()));
   return 0;

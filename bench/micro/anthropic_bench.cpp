@@ -61,9 +61,9 @@ void anthropic_read_agent_64kb(benchmark::State& state) { read(state, body_of(30
 BENCHMARK(anthropic_read_agent_64kb)->Unit(benchmark::kMicrosecond);
 
 // From the data of a canonical event to the bytes that go out.
-void anthropic_tell_token(benchmark::State& state) {
+void anthropic_translate_token(benchmark::State& state) {
   const auto asked = read_message(body_of(0, 0, 300));
-  const auto teller = tell_message(*asked);
+  const auto translator = make_message_translator(*asked);
   const std::string event =
       R"({"id":"chatcmpl-2eTqN9pZ4dQyWc8RkBv1LmXo7Ha3S","object":"chat.completion.chunk","created":1700000000,)"
       R"("model":"qwen3-8b-q4_k_m","system_fingerprint":"b1-corral","choices":[{"index":0,"delta":{"content":" token"},)"
@@ -71,11 +71,11 @@ void anthropic_tell_token(benchmark::State& state) {
   std::string out;
   for (auto _ : state) {
     out.clear();
-    teller->piece(out, *protocol::read_answer(event));
+    translator->piece(out, *protocol::read_answer(event));
     benchmark::DoNotOptimize(out);
   }
 }
-BENCHMARK(anthropic_tell_token);
+BENCHMARK(anthropic_translate_token);
 
 }  // namespace
 }  // namespace corral::dialects::anthropic

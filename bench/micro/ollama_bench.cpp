@@ -42,12 +42,12 @@ const std::string kEvent =
 void ollama_token(benchmark::State& state) {
   const auto& chat = endpoint(ollama_dialect(), "/api/chat");
   const auto asked = chat.read(kOllamaChat);
-  const auto teller = chat.tell(*asked);
+  const auto translator = chat.make_translator(*asked);
   std::string out;
   for (auto _ : state) {
     out.clear();
     const auto piece = protocol::read_answer(kEvent);
-    teller->piece(out, *piece);
+    translator->piece(out, *piece);
     benchmark::DoNotOptimize(out);
   }
 }

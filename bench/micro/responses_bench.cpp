@@ -62,7 +62,7 @@ void responses_read_agent_64kb(benchmark::State& state) { read(state, body_of(30
 BENCHMARK(responses_read_agent_64kb)->Unit(benchmark::kMicrosecond);
 
 // From the data of a canonical event to the bytes that go out.
-void responses_tell_token(benchmark::State& state) {
+void responses_translate_token(benchmark::State& state) {
   const auto asked = read_response(body_of(0, 0, 300));
   const std::string event =
       R"({"id":"chatcmpl-2eTqN9pZ4dQyWc8RkBv1LmXo7Ha3S","object":"chat.completion.chunk","created":1700000000,)"
@@ -71,21 +71,21 @@ void responses_tell_token(benchmark::State& state) {
   // An answer's text is told whole at its end, so it is kept: one of a usual length at a time.
   constexpr int kTokens = 500;
   std::string out;
-  auto teller = tell_response(*asked);
-  int told = 0;
+  auto translator = make_response_translator(*asked);
+  int tokens = 0;
   for (auto _ : state) {
-    if (++told > kTokens) {
+    if (++tokens > kTokens) {
       state.PauseTiming();
-      teller = tell_response(*asked);
-      told = 0;
+      translator = make_response_translator(*asked);
+      tokens = 0;
       state.ResumeTiming();
     }
     out.clear();
-    teller->piece(out, *protocol::read_answer(event));
+    translator->piece(out, *protocol::read_answer(event));
     benchmark::DoNotOptimize(out);
   }
 }
-BENCHMARK(responses_tell_token);
+BENCHMARK(responses_translate_token);
 
 }  // namespace
 }  // namespace corral::dialects::responses

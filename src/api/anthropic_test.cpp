@@ -1,7 +1,7 @@
 // Anthropic's API through the whole server but its sockets: the backend is asked in the canonical form, errors have
 // their envelope, models are listed as Anthropic lists them.
-#include "api/anthropic_models.h"
 #include "api/api_fixture_for_tests.h"
+#include "api/openai/anthropic_models.h"
 #include "backends/errors.h"
 #include "dialects/error_filter.h"
 #include "http/sse.h"
@@ -15,7 +15,7 @@ class AnthropicTest : public ApiTest {
   static std::string body(const std::string& more = {}, const std::string& model = "tiny-llama") {
     return R"({"model":")" + model + R"(","max_tokens":8,"messages":[{"role":"user","content":"hello"}])" + more + "}";
   }
-  std::unique_ptr<Pending> say(std::string path, std::string text, std::string method = "POST") {
+  std::unique_ptr<Pending> begin_request(std::string path, std::string text, std::string method = "POST") {
     http::Request request;
     request.head = {std::move(method), std::move(path), {}};
     request.head.headers.add("anthropic-version", "2023-06-01");
@@ -25,16 +25,16 @@ class AnthropicTest : public ApiTest {
     settle();
     return pending;
   }
-  Answer tell(std::string path, std::string text = {}, std::string method = "POST") {
-    auto pending = say(std::move(path), std::move(text), std::move(method));
+  Answer exchange(std::string path, std::string text = {}, std::string method = "POST") {
+    auto pending = begin_request(std::move(path), std::move(text), std::move(method));
     return finish(*pending);
   }
 
-  dialects::ErrorFilter teller{*handler};
+  dialects::ErrorFilter filter{*handler};
 
  private:
   async::Task<Answer> client(http::Request request) {
-    auto response = co_await teller.handle(std::move(request));
+    auto response = co_await filter.handle(std::move(request));
     Answer answer{response.head.status, response.head.headers, {}};
     auto text = co_await response.body.read_all(1 << 20);
     answer.text = text ? *text : "BROKEN " + text.error().message;
@@ -45,7 +45,7 @@ class AnthropicTest : public ApiTest {
 TEST_F(AnthropicTest, AMessageUnderEveryPrefix) {
   have("tiny-llama");
   for (const auto prefix : kPrefixes) {
-    auto asking = say(std::string(prefix) + "messages?beta=true", body());
+    auto asking = begin_request(std::string(prefix) + "messages?beta=true", body());
     auto& request = backend.server("tiny-llama").request();
     EXPECT_EQ(request.head().target, "/v1/chat/completions");
     EXPECT_THAT(request.body(), HasSubstr(R"("messages":[{"role":"user","content":"hello"}])"));
@@ -59,7 +59,7 @@ TEST_F(AnthropicTest, AMessageUnderEveryPrefix) {
 }
 
 TEST_F(AnthropicTest, AStreamFromItsLoadToItsEnd) {
-  auto asking = say("/v1/messages", body(R"(,"stream":true)"));
+  auto asking = begin_request("/v1/messages", body(R"(,"stream":true)"));
   pass(1100ms);
   backend.server("tiny-llama").finish_load();
   settle();
@@ -80,7 +80,7 @@ TEST_F(AnthropicTest, AStreamFromItsLoadToItsEnd) {
 }
 
 TEST_F(AnthropicTest, ALoadThatFailsUnderAStreamIsAnEvent) {
-  auto asking = say("/v1/messages", body(R"(,"stream":true)"));
+  auto asking = begin_request("/v1/messages", body(R"(,"stream":true)"));
   pass(1100ms);
   for (int i = 0; i < 2; ++i) {
     backend.server("tiny-llama").fail_load({make_error_code(backends::errc::load_failed), "broken"});
@@ -93,8 +93,8 @@ TEST_F(AnthropicTest, ALoadThatFailsUnderAStreamIsAnEvent) {
 
 TEST_F(AnthropicTest, TokensAreCounted) {
   have("tiny-llama");
-  auto asking =
-      say("/v1/messages/count_tokens", R"({"model":"tiny-llama","messages":[{"role":"user","content":"hello"}]})");
+  auto asking = begin_request("/v1/messages/count_tokens",
+                              R"({"model":"tiny-llama","messages":[{"role":"user","content":"hello"}]})");
   auto& request = backend.server("tiny-llama").request();
   EXPECT_EQ(request.head().target, "/v1/chat/completions/input_tokens");
   request.answer(200, R"({"object":"response.input_tokens","input_tokens":12})");
@@ -107,9 +107,9 @@ TEST_F(AnthropicTest, ErrorsOfRequests) {
   struct Case {
     std::string path, body;
     unsigned status;
-    std::string_view type, says;
+    std::string_view type, message;
   };
-  for (const auto& [path, text, status, type, says] : {
+  for (const auto& [path, text, status, type, message] : {
            Case{"/v1/messages", "{", 400, "invalid_request_error", "not valid JSON"},
            Case{"/v1/messages", R"({"model":"tiny-llama","messages":[]})", 400, "invalid_request_error", "'messages'"},
            Case{"/v1/messages", body(R"(,"tools":7)"), 400, "invalid_request_error", "'tools' must be an array"},
@@ -118,13 +118,13 @@ TEST_F(AnthropicTest, ErrorsOfRequests) {
            Case{"/v1/messages/count_tokens", "{}", 400, "invalid_request_error", "'messages' is required"},
            Case{"/v1/messages/batches", "{}", 404, "not_found_error", "unknown path"},
        }) {
-    const auto answer = tell(path, text);
+    const auto answer = exchange(path, text);
     EXPECT_EQ(answer.status, status) << answer.text;
     EXPECT_THAT(answer.text, testing::StartsWith(R"({"type":"error","error":{"type":")" + std::string(type) + "\""));
-    EXPECT_THAT(answer.text, HasSubstr(says));
+    EXPECT_THAT(answer.text, HasSubstr(message));
   }
-  EXPECT_EQ(tell("/v1/messages", "", "GET").status, 405u);
-  EXPECT_THAT(tell("/v1/models/nobody", "", "GET").text, HasSubstr(R"("type":"not_found_error")"));
+  EXPECT_EQ(exchange("/v1/messages", "", "GET").status, 405u);
+  EXPECT_THAT(exchange("/v1/models/nobody", "", "GET").text, HasSubstr(R"("type":"not_found_error")"));
   expect_untouched();
 }
 
@@ -137,7 +137,7 @@ TEST(AnthropicErrors, AConversationThatIsTooLongIsSaidInTheWordsThatClientsKnow)
 }
 
 TEST_F(AnthropicTest, ModelsAreThoseThatConverse) {
-  const auto list = tell("/v1/models?limit=1", "", "GET").json();
+  const auto list = exchange("/v1/models?limit=1", "", "GET").json();
   EXPECT_EQ(list.at("data").as_array().size(), 1u);
   const auto& first = list.at("data").at(0);
   EXPECT_EQ(first.at("type").as_string(), "model");
@@ -147,14 +147,14 @@ TEST_F(AnthropicTest, ModelsAreThoseThatConverse) {
   EXPECT_TRUE(list.at("has_more").as_bool());
   EXPECT_EQ(list.at("first_id").as_string(), "tiny-llama");
   const auto rest =
-      tell("/v1/models?limit=5&after_id=" + std::string(list.at("last_id").as_string()), "", "GET").json();
+      exchange("/v1/models?limit=5&after_id=" + std::string(list.at("last_id").as_string()), "", "GET").json();
   EXPECT_EQ(rest.at("data").as_array().size(), 1u);
   EXPECT_EQ(rest.at("data").at(0).at("id").as_string(), "tiny-qwen3");
   EXPECT_FALSE(rest.at("has_more").as_bool());
-  const auto one = tell("/v1/models/tiny-qwen3", "", "GET").json();
+  const auto one = exchange("/v1/models/tiny-qwen3", "", "GET").json();
   EXPECT_EQ(one.at("type").as_string(), "model");
   EXPECT_EQ(one.at("id").as_string(), "tiny-qwen3");
-  EXPECT_THAT(tell("/v1/models?limit=0", "", "GET").text, HasSubstr("'limit' must be"));
+  EXPECT_THAT(exchange("/v1/models?limit=0", "", "GET").text, HasSubstr("'limit' must be"));
   EXPECT_THAT(get("/v1/models").text, HasSubstr(R"("object":"list")")) << "as OpenAI lists them to all others";
   expect_untouched();
 }

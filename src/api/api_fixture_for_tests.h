@@ -166,12 +166,11 @@ class ApiTest : public testing::Test {
   router::ModelRouter router{loop, timers, {&backend}, {}};
   router::Forwarder forwarder{router, timers};
   DiskCatalog finder{registry, threads, clock};
-  ApiContext context{.router = router,
-                     .forwarder = forwarder,
-                     .models = finder,
-                     .timers = timers,
-                     .version = "1.2.3",
-                     .body_threads = &body_threads};
+  ApiContext context{
+      .core = {.router = router, .forwarder = forwarder, .timers = timers, .about = {.version = "1.2.3"}},
+      .bodies = {.threads = &body_threads},
+      .access = {.clock = timers},
+      .files = {.models = finder, .timers = timers}};
   std::unique_ptr<http::Handler> handler = make_api(context);
 };
 

@@ -12,7 +12,7 @@ class ConfigTest : public ApiTest {
     };
     inputs_.flags["api_key"] = {"secret"};
     live_ = std::move(*config::LiveSettings::open(inputs_));
-    context.settings = live_.get();
+    context.core.settings = live_.get();
     handler = make_api(context);
   }
 

@@ -42,7 +42,7 @@ class Sender final : public http::BodySource {
   std::size_t& taken_;
 };
 
-Result<dialects::Canonical> read_heard(dialects::Form form) {
+Result<dialects::Canonical> read_upload(dialects::Form form) {
   const auto* model = form.find("model");
   if (model == nullptr) return fail(protocol::errc::missing_field, "who is to hear it?", "model");
   dialects::Canonical asked;
@@ -55,7 +55,7 @@ Result<dialects::Canonical> read_heard(dialects::Form form) {
   return asked;
 }
 
-http::Response tell_heard(const dialects::Canonical&, http::Response answer) {
+http::Response translate_upload(const dialects::Canonical&, http::Response answer) {
   if (answer.head.status != 200) return answer;
   return http::Response::json(200, R"({"text":")" + answer.body.text() + R"("})");
 }
@@ -63,7 +63,7 @@ http::Response tell_heard(const dialects::Canonical&, http::Response answer) {
 class DialectTest : public ApiTest {
  protected:
   DialectTest() {
-    context.dialects = kSpoken;
+    context.inference.dialects = kSpoken;
     handler = make_api(context);
   }
 
@@ -71,7 +71,7 @@ class DialectTest : public ApiTest {
     return "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"secret\"\r\n\r\nsound of horses\r\n" +
            std::string(more) + "--x\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\ntiny-llama\r\n--x--";
   }
-  std::unique_ptr<Pending> hear(std::size_t& taken, std::string_view more) {
+  std::unique_ptr<Pending> upload(std::size_t& taken, std::string_view more) {
     http::Request request;
     request.head = {"POST", "/api/hear", {}};
     request.head.headers.add("Content-Type", "multipart/form-data; boundary=x");
@@ -85,7 +85,7 @@ class DialectTest : public ApiTest {
        [](const dialects::Canonical&) -> std::unique_ptr<dialects::ResponseTranslator> {
          return std::make_unique<dialects::Lines>();
        }},
-      {.path = "/api/hear", .ask = protocol::Ask::chat, .read_form = read_heard, .tell_whole = tell_heard},
+      {.path = "/api/hear", .ask = protocol::Ask::chat, .read_form = read_upload, .translate_whole = translate_upload},
   };
   static constexpr dialects::Dialect kWords{"words", kEndpoints};
   static inline const dialects::Dialect* const kSpoken[] = {&kWords, &dialects::openai()};
@@ -136,7 +136,7 @@ TEST_F(DialectTest, AnErrorInTheMiddleIsToldInTheDialect) {
 TEST_F(DialectTest, AFormIsReadWholeAndAskedInItsCanonicalForm) {
   have("tiny-llama");
   std::size_t taken = 0;
-  auto hearing = hear(taken, "");
+  auto uploading = upload(taken, "");
   EXPECT_EQ(taken, form("").size()) << "the model's name may stand behind the file";
   auto& request = backend.server("tiny-llama").request();
   EXPECT_THAT(request.head().headers.get("Content-Type"), testing::StartsWith("multipart/form-data; boundary=corral-"));
@@ -151,7 +151,7 @@ TEST_F(DialectTest, AFormIsReadWholeAndAskedInItsCanonicalForm) {
   EXPECT_THAT(uploaded, testing::Not(HasSubstr("secret")));
   request.answer(200, "neigh");
   settle();
-  const auto answer = got(*hearing);
+  const auto answer = got(*uploading);
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->text, R"({"text":"neigh"})");
 }
@@ -159,7 +159,7 @@ TEST_F(DialectTest, AFormIsReadWholeAndAskedInItsCanonicalForm) {
 TEST_F(DialectTest, AFormWhoseBackendDiesIsSentOnceMore) {
   have("tiny-llama");
   std::size_t taken = 0;
-  auto hearing = hear(taken, "");
+  auto uploading = upload(taken, "");
   backend.server("tiny-llama").request().read_more();
   settle();
   backend.server("tiny-llama").die();
@@ -176,7 +176,7 @@ TEST_F(DialectTest, AFormWhoseBackendDiesIsSentOnceMore) {
   EXPECT_THAT(uploaded, HasSubstr("sound of horses"));
   backend.server("tiny-llama").die();
   settle();
-  const auto answer = got(*hearing);
+  const auto answer = got(*uploading);
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 502u) << "and not a third time";
 }
@@ -184,7 +184,7 @@ TEST_F(DialectTest, AFormWhoseBackendDiesIsSentOnceMore) {
 TEST_F(DialectTest, AStreamOfAFormIsPingedUntilItsTextIsThere) {
   have("tiny-llama");
   std::size_t taken = 0;
-  auto hearing = hear(taken, "--x\r\nContent-Disposition: form-data; name=stream\r\n\r\ntrue\r\n");
+  auto uploading = upload(taken, "--x\r\nContent-Disposition: form-data; name=stream\r\n\r\ntrue\r\n");
   pass(2'500ms);
   auto& request = backend.server("tiny-llama").request();
   while (!request.upload_ended()) {
@@ -193,7 +193,7 @@ TEST_F(DialectTest, AStreamOfAFormIsPingedUntilItsTextIsThere) {
   }
   request.answer(200, "neigh");
   settle();
-  const auto answer = got(*hearing);
+  const auto answer = got(*uploading);
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->headers.get("Content-Type"), "text/event-stream");
   EXPECT_THAT(answer->text, testing::StartsWith(": ping\n\n: ping\n\nevent: transcript.text.delta\n"));
@@ -203,22 +203,22 @@ TEST_F(DialectTest, AStreamOfAFormIsPingedUntilItsTextIsThere) {
 TEST_F(DialectTest, WhoLeavesDuringAFormTakesTheRequestAlong) {
   have("tiny-llama");
   std::size_t taken = 0;
-  auto hearing = hear(taken, "");
+  auto uploading = upload(taken, "");
   backend.server("tiny-llama").request().read_more();
   settle();
-  hearing.reset();
+  uploading.reset();
   settle();
   EXPECT_TRUE(backend.server("tiny-llama").request().dropped());
 }
 
 TEST_F(DialectTest, ErrorsAreInTheStyleOfThePath) {
-  dialects::ErrorFilter teller(*handler);
+  dialects::ErrorFilter filter(*handler);
   const auto ask_through = [&](std::string path, std::string body) {
     http::Request request;
     request.head.method = "POST";
     request.head.target = std::move(path);
     request.body = http::Body(std::move(body));
-    async::SpawnedTask<http::Response> asking(loop.executor(), "ask", teller.handle(std::move(request)));
+    async::SpawnedTask<http::Response> asking(loop.executor(), "ask", filter.handle(std::move(request)));
     settle();
     return asking.take();
   };

@@ -60,7 +60,7 @@ class TestLender final : public router::LeaseProvider {
 
 class ElsewhereTest : public ApiTest {
  protected:
-  ElsewhereTest() { context.elsewhere = &elsewhere; }
+  ElsewhereTest() { context.files.elsewhere = &elsewhere; }
   Answer chat(const std::string& name) {
     return post("/v1/chat/completions", R"({"model":")" + name + R"(","messages":[{"role":"user","content":"Hi"}]})");
   }
@@ -81,9 +81,9 @@ TEST_F(ElsewhereTest, ANameThatMeansTwoThingsIsAConflict) {
   EXPECT_EQ(answer.error("code"), "ambiguous_model");
   EXPECT_THAT(answer.error("message"), HasSubstr("two@22222222"));
   EXPECT_EQ(chat("away").status, 503u);
-  const auto nobody = chat("nobody");
-  EXPECT_EQ(nobody.status, 404u);
-  EXPECT_EQ(nobody.error("code"), "model_not_found");
+  const auto unknown = chat("nobody");
+  EXPECT_EQ(unknown.status, 404u);
+  EXPECT_EQ(unknown.error("code"), "model_not_found");
   expect_untouched();
 }
 
@@ -127,9 +127,9 @@ TEST_F(ElsewhereTest, WhatIsHereUnderAnotherNameIsServedHere) {
   backend.reply = backends::FakeBackend::echo;
   have("tiny-llama");
   EXPECT_EQ(chat("tiny-llama@12345678").status, 200u);
-  context.one_model = true;
+  context.core.one_model = true;
   EXPECT_EQ(chat("tiny-llama@12345678").status, 200u) << "no peer is asked for the one model either";
-  context.one_model = false;
+  context.core.one_model = false;
   // Only this node had it, and its file is gone.
   elsewhere.models["gone@12345678"] = [] {
     auto far = std::make_shared<fleet::RemoteModel>();
@@ -151,9 +151,9 @@ TEST_F(ElsewhereTest, LoadingWhatOthersHaveSaysWhereItIs) {
   EXPECT_THAT(loaded.text, HasSubstr("'far' is at box, attic, which loads it at the first request"));
   EXPECT_THAT(loaded.text, testing::Not(HasSubstr("no effect")));
   for (const auto* wanted : {R"("ctx_size":512)", R"("pinned":true)", R"("save_options":true)"}) {
-    const auto told = post("/v1/load", std::string(R"({"model_name":"far",)") + wanted + "}");
-    EXPECT_EQ(told.status, 200u);
-    EXPECT_THAT(told.text, HasSubstr("no effect")) << wanted;
+    const auto reported = post("/v1/load", std::string(R"({"model_name":"far",)") + wanted + "}");
+    EXPECT_EQ(reported.status, 200u);
+    EXPECT_THAT(reported.text, HasSubstr("no effect")) << wanted;
   }
   const auto streamed = post("/v1/load", R"({"model_name":"far","stream":true})");
   EXPECT_EQ(streamed.status, 200u);
@@ -167,14 +167,14 @@ TEST_F(ElsewhereTest, LoadingWhatOthersHaveSaysWhereItIs) {
 
 TEST_F(ElsewhereTest, WhatOnlyItsMachineCanDoSaysWhereTheModelIs) {
   elsewhere.add("far");
-  const auto told = [](const Answer& answer, unsigned status) {
+  const auto reported = [](const Answer& answer, unsigned status) {
     EXPECT_EQ(answer.status, status) << answer.text;
     EXPECT_THAT(answer.error("message"), HasSubstr("'far' is not on this machine but at box, attic"));
   };
-  told(post("/v1/estimate", R"({"model_name":"far"})"), 404);
-  told(get("/v1/models/far/options"), 404);
-  told(post("/v1/models/far/options", R"({"ctx_size":512})"), 404);
-  told(post("/internal/pin", R"({"model_name":"far","pinned":true})"), 400);
+  reported(post("/v1/estimate", R"({"model_name":"far"})"), 404);
+  reported(get("/v1/models/far/options"), 404);
+  reported(post("/v1/models/far/options", R"({"ctx_size":512})"), 404);
+  reported(post("/internal/pin", R"({"model_name":"far","pinned":true})"), 400);
   const auto copied = post("/api/copy", R"({"source":"far","destination":"x"})");
   EXPECT_EQ(copied.status, 404u);
   EXPECT_THAT(copied.text, HasSubstr("'far' is not on this machine but at box, attic"));
@@ -196,8 +196,11 @@ TEST_F(ElsewhereTest, ModelsOfOthersAreLentWithTheirConversation) {
   elsewhere.add("far");
   TestLender provider(router);
   router::Forwarder lending(provider, timers);
-  ApiContext with{.router = router, .forwarder = lending, .models = finder, .timers = timers, .version = "1.2.3"};
-  with.elsewhere = &elsewhere;
+  ApiContext with{.core = {.router = router, .forwarder = lending, .timers = timers, .about = {.version = "1.2.3"}},
+                  .bodies = {},
+                  .access = {.clock = timers},
+                  .files = {.models = finder, .timers = timers}};
+  with.files.elsewhere = &elsewhere;
   handler = make_api(with);
   const auto answer = chat("far");
   EXPECT_EQ(answer.status, 503u);

@@ -3,7 +3,7 @@
 // dialects/error_table_test.cpp.
 #include <vector>
 
-#include "api/errors.h"
+#include "api/base/errors.h"
 #include "backends/errors.h"
 #include "config/errors.h"
 #include "device/errors.h"
@@ -261,7 +261,7 @@ const std::vector<CauseRow> kRows = {
 TEST(ErrorTables, EachCauseIsToldInEveryDialect) {
   for (const auto& row : kRows) {
     SCOPED_TRACE(testing::PrintToString(row));
-    dialects::expect_told(row);
+    dialects::expect_error_in_dialects(row);
   }
 }
 

@@ -88,7 +88,7 @@ TEST_F(EventsApiTest, FirstEventIsHealthsPictureUnderEveryPrefix) {
 
 TEST_F(EventsApiTest, ReadersAreBoundedOverAllPrefixesAndViews) {
   std::vector<std::unique_ptr<Listener>> listeners;
-  for (std::size_t i = 0; i < context.max_event_readers; ++i)
+  for (std::size_t i = 0; i < context.admin.max_event_readers; ++i)
     listeners.push_back(listen(i % 2 == 0 ? "/v1/events" : "/api/v1/events?view=snapshots"));
   EXPECT_FALSE(listeners.back()->names().empty());
   const auto refused = get("/v1/events");

@@ -1,20 +1,20 @@
 // Streams that go on when their client is away.
 #include "api/api_fixture_for_tests.h"
-#include "api/errors.h"
+#include "api/base/errors.h"
 
 namespace corral::api {
 namespace {
 
 class KeptStreamsTest : public ApiTest {
  protected:
-  std::unique_ptr<Pending> say(std::string_view conversation, std::string_view more = R"(,"stream":true)") {
+  std::unique_ptr<Pending> begin_stream(std::string_view conversation, std::string_view more = R"(,"stream":true)") {
     http::Request request;
     request.head.method = "POST";
     request.head.target = "/v1/chat/completions";
     request.head.headers.add(kConversationId, conversation);
     request.body =
         http::Body(R"({"model":"tiny-llama","messages":[{"role":"user","content":"x"}])" + std::string(more) + "}");
-    request.id = RequestId("req-" + std::to_string(++said_));
+    request.id = RequestId("req-" + std::to_string(++requests_));
     return start(std::move(request));
   }
   backends::FakeRequest& asked() { return backend.server("tiny-llama").request(); }
@@ -28,12 +28,12 @@ class KeptStreamsTest : public ApiTest {
   }
 
  private:
-  int said_ = 0;
+  int requests_ = 0;
 };
 
 TEST_F(KeptStreamsTest, AClientThatComesBackReadsAllOfIt) {
   have("tiny-llama");
-  auto client = say("a");
+  auto client = begin_stream("a");
   asked().begin_stream();
   asked().send("data: 1\n\n");
   settle();
@@ -63,7 +63,7 @@ TEST_F(KeptStreamsTest, WithoutTheHeaderALeavingClientEndsItsRequest) {
   client.reset();
   settle();
   EXPECT_TRUE(asked().dropped());
-  auto whole = say("a", "");
+  auto whole = begin_stream("a", "");
   whole.reset();
   settle();
   EXPECT_TRUE(asked().dropped()) << "it doesn't stream";
@@ -72,7 +72,7 @@ TEST_F(KeptStreamsTest, WithoutTheHeaderALeavingClientEndsItsRequest) {
 
 TEST_F(KeptStreamsTest, StoppingItEndsTheRequest) {
   have("tiny-llama");
-  auto client = say("a");
+  auto client = begin_stream("a");
   asked().begin_stream();
   asked().send("data: 1\n\n");
   settle();
@@ -85,7 +85,7 @@ TEST_F(KeptStreamsTest, StoppingItEndsTheRequest) {
 }
 
 TEST_F(KeptStreamsTest, BeforeTheModelIsThereItIsToBeAskedAgainOrStopped) {
-  auto client = say("a");
+  auto client = begin_stream("a");
   const auto early = stream("a");
   EXPECT_EQ(early.status, 503u);
   EXPECT_EQ(early.headers.get("Retry-After"), "1");
@@ -97,7 +97,7 @@ TEST_F(KeptStreamsTest, BeforeTheModelIsThereItIsToBeAskedAgainOrStopped) {
 }
 
 TEST_F(KeptStreamsTest, AClientThatLeavesDuringTheLoadFindsItsAnswer) {
-  auto client = say("a");
+  auto client = begin_stream("a");
   client.reset();
   settle();
   backend.server("tiny-llama").finish_load();
@@ -112,12 +112,12 @@ TEST_F(KeptStreamsTest, AClientThatLeavesDuringTheLoadFindsItsAnswer) {
 
 TEST_F(KeptStreamsTest, TheNextTurnOfAConversationEndsTheOneBefore) {
   have("tiny-llama");
-  auto first = say("a");
+  auto first = begin_stream("a");
   auto& one = asked();
   one.begin_stream();
   one.send("data: 1\n\n");
   settle();
-  auto second = say("a");
+  auto second = begin_stream("a");
   settle();
   EXPECT_TRUE(one.dropped());
   asked().begin_stream();
@@ -131,7 +131,7 @@ TEST_F(KeptStreamsTest, TheNextTurnOfAConversationEndsTheOneBefore) {
 
 TEST_F(KeptStreamsTest, WhatNobodyReadsEnds) {
   have("tiny-llama");
-  auto client = say("a");
+  auto client = begin_stream("a");
   asked().begin_stream();
   asked().send("data: 1\n\n");
   settle();
@@ -145,7 +145,7 @@ TEST_F(KeptStreamsTest, WhatNobodyReadsEnds) {
 
 TEST_F(KeptStreamsTest, FiveMinutesAfterItsEndItIsForgotten) {
   have("tiny-llama");
-  auto client = say("a");
+  auto client = begin_stream("a");
   asked().begin_stream();
   asked().send("data: 1\n\n");
   asked().end();
@@ -158,7 +158,7 @@ TEST_F(KeptStreamsTest, FiveMinutesAfterItsEndItIsForgotten) {
 
 TEST_F(KeptStreamsTest, LookingUpTellsOfThoseThatAreAskedFor) {
   have("tiny-llama");
-  auto one = say("a::m"), other = say("ab");
+  auto one = begin_stream("a::m"), other = begin_stream("ab");
   for (const auto& request : backend.server("tiny-llama").requests()) {
     request->begin_stream();
     request->send("data: 1\n\n");
@@ -187,8 +187,8 @@ class FewStreamsTest : public ApiTest {
     std::size_t at = 0;
     bool ends = true;
     async::Event never;
-    Text(async::Executor executor, std::vector<std::string> said, bool with_end)
-        : pieces(std::move(said)), ends(with_end), never(executor) {}
+    Text(async::Executor executor, std::vector<std::string> texts, bool with_end)
+        : pieces(std::move(texts)), ends(with_end), never(executor) {}
     async::Task<Result<std::string_view>> read() override {
       if (at == pieces.size() && !ends) co_await never.wait();
       co_return at < pieces.size() ? std::string_view(pieces[at++]) : std::string_view();
@@ -315,7 +315,7 @@ TEST_F(FewStreamsTest, TheOnlyReaderIsWaitedFor) {
 
 TEST_F(KeptStreamsTest, AStreamIsKeptForFiveMinutesFromTheMomentItsLastReaderLeft) {
   have("tiny-llama");
-  auto client = say("a");
+  auto client = begin_stream("a");
   asked().begin_stream();
   asked().send("data: 1\n\n");
   settle();

@@ -165,13 +165,13 @@ TEST_F(ApiTest, PinThatMakesNoSenseIs400) {
 }
 
 TEST_F(ApiTest, APinThatIsWrongIsToldInLemonadesWords) {
-  const auto told = [this](const char* body) { return post("/internal/pin", body).error("message"); };
-  EXPECT_THAT(told("{invalid json"), StartsWith("Invalid JSON body: not valid JSON"));
-  EXPECT_EQ(told(R"({"pinned":true})"),
+  const auto refusal = [this](const char* body) { return post("/internal/pin", body).error("message"); };
+  EXPECT_THAT(refusal("{invalid json"), StartsWith("Invalid JSON body: not valid JSON"));
+  EXPECT_EQ(refusal(R"({"pinned":true})"),
             "Parameter 'model' or 'model_name' is required: the name of a model, see /v1/models");
-  EXPECT_EQ(told(R"({"model":"tiny-llama"})"),
+  EXPECT_EQ(refusal(R"({"model":"tiny-llama"})"),
             "Parameter 'pinned' is required and must be a boolean: 'pinned' is required: true or false");
-  EXPECT_EQ(told(R"({"model":"tiny-llama","pinned":"true"})"),
+  EXPECT_EQ(refusal(R"({"model":"tiny-llama","pinned":"true"})"),
             "Parameter 'pinned' is required and must be a boolean: 'pinned' must be true or false, not \"true\"");
 }
 

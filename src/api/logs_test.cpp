@@ -60,7 +60,7 @@ class Follower {
 
 class LogsApiTest : public ApiTest {
  protected:
-  LogsApiTest() { context.body_threads = nullptr; }  // files are read on the loop, whose end is known
+  LogsApiTest() { context.bodies.threads = nullptr; }  // files are read on the loop, whose end is known
   std::unique_ptr<Follower> follow(std::string query = "") {
     auto made = std::make_unique<Follower>(loop.executor(), *handler, "/v1/logs?follow=true" + query);
     settle();
@@ -174,7 +174,7 @@ TEST_F(LogsApiTest, AKeyThatIsRevokedEndsItsFollowers) {
   const auto gone = config::create_key(file, "gone", {.admin = true}, 0)->key.id;
   const auto stays = config::create_key(file, "stays", {.admin = true}, 0)->key.id;
   const auto store = std::move(*KeyStore::open(file, dir.path() / "uses.json", ""));
-  context.keys = store.get();
+  context.access.keys = store.get();
   const char* const paths[] = {"/v1/logs?follow=true", "/v1/events", "/v1/events?view=snapshots"};
   std::vector<std::unique_ptr<Follower>> revoked, others;
   for (const auto* path : paths) {
@@ -191,11 +191,11 @@ TEST_F(LogsApiTest, AKeyThatIsRevokedEndsItsFollowers) {
   for (const auto& one : others) EXPECT_FALSE(one->ended());
   revoked.clear();
   others.clear();
-  context.keys = nullptr;
+  context.access.keys = nullptr;
 }
 
 TEST_F(LogsApiTest, FollowersAreBoundedAndEndWithTheEvents) {
-  context.max_event_readers = 1;
+  context.admin.max_event_readers = 1;
   handler = make_api(context);
   auto follower = follow();
   const auto refused = get("/v1/logs?follow=true");

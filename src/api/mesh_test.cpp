@@ -7,7 +7,7 @@ namespace {
 class MeshTest : public ApiTest {
  protected:
   explicit MeshTest(std::vector<fleet::StaticPeer> named = {}) : node_(clock, options(std::move(named))) {
-    context.node = &node_;
+    context.core.node = &node_;
     handler = make_api(context);
   }
   ~MeshTest() override {
@@ -87,9 +87,9 @@ TEST_F(MeshTest, WhoHasWhatIsShownAndOrderedInAMeshOnly) {
   EXPECT_EQ(get("/v1/mesh/plan/no-such-model").status, 404u);
   EXPECT_EQ(post("/v1/mesh/assign", R"({"node":"nobody","nothing":true})").error("code"), "mesh_node_not_found");
   EXPECT_EQ(post("/v1/mesh/unload", R"({"model":"no-such-model"})").status, 404u);
-  const auto nobody = post("/v1/load", R"({"model_name":"tiny-llama","split":["box","nobody"]})");
-  EXPECT_EQ(nobody.status, 404u) << nobody.text;
-  EXPECT_EQ(nobody.error("param"), "split");
+  const auto unknown = post("/v1/load", R"({"model_name":"tiny-llama","split":["box","nobody"]})");
+  EXPECT_EQ(unknown.status, 404u) << unknown.text;
+  EXPECT_EQ(unknown.error("param"), "split");
 }
 
 TEST_F(MeshTest, ATokenIsToldOnceAndNeverAgain) {

@@ -48,7 +48,7 @@ class MetricsTest : public ApiTest {
 TEST_F(MetricsTest, WhatIsKeptIsCounted) {
   EXPECT_THAT(metrics(), Not(HasSubstr("corral_store_")));
   store::Store store(clock, {.file = dir / "kept.sqlite"});
-  context.store = &store;
+  context.core.store = &store;
   EXPECT_THAT(metrics(), HasSubstr("corral_store_kept_bytes 0\n"));
   const auto keep = [](store::Store& into) -> async::Task<Result<>> {
     return into.put_now({.id = "r1",

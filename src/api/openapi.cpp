@@ -8,8 +8,11 @@
 #include <vector>
 
 #include "api/access/rights.h"
-#include "api/inference/load_body.h"
-#include "api/routes.h"
+#include "api/admin/load_body.h"
+#include "api/admin/routes.h"
+#include "api/llama/routes.h"
+#include "api/supply/routes.h"
+#include "base/text.h"
 #include "dialects/ollama/fields.h"
 #include "dialects/paths.h"
 #include "protocol/docs.h"
@@ -224,8 +227,7 @@ class Description {
   }
 
   void write_operation(const http::Route& route) {
-    std::string method = route.method;
-    std::ranges::transform(method, method.begin(), [](unsigned char c) { return std::tolower(c); });
+    const std::string method = to_lower(route.method);
     out_.any_key(method).begin_object().field("operationId", operation_id(route));
     out_.key("tags").begin_array().value(tag_of(route)).end_array();
     if (route.needs == 0) {

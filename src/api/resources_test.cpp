@@ -282,7 +282,10 @@ class ModelListTest : public ApiTest {
 
  private:
   DiskCatalog by_hand_{registry, threads, timers};
-  ApiContext other_{router, forwarder, by_hand_, timers, "1.2.3"};
+  ApiContext other_{.core = {.router = router, .forwarder = forwarder, .timers = timers, .about = {.version = "1.2.3"}},
+                    .bodies = {},
+                    .access = {.clock = timers},
+                    .files = {.models = by_hand_, .timers = timers}};
 };
 
 // It used to wait for the scan it caused.

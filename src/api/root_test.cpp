@@ -106,8 +106,8 @@ TEST_F(RootTest, PropsOfTheOneModelHaveTheDefaultsOfRequests) {
              R"("n_predict":-1,"max_tokens":-1}},"is_sleeping":false})"));
   };
   have("tiny-embed");
-  context.request_defaults = R"({"seed":42,"n_predict":8,"verbose":true})";
-  context.one_model = true;
+  context.filters.request_defaults = R"({"seed":42,"n_predict":8,"verbose":true})";
+  context.core.one_model = true;
   EXPECT_EQ(get("/props").text, R"({"default_generation_settings":{"n_ctx":64,"params":{"seed":42,"temperature":0.8,)"
                                 R"("n_predict":8,"max_tokens":8}},"is_sleeping":false})");
 }
@@ -143,7 +143,7 @@ TEST_F(RootTest, SlotsDoNotStay) {
 // As with llama-server's --no-models-autoload.
 TEST_F(RootTest, RequestsMayBeSetToLoadNothing) {
   backend.reply = backends::FakeBackend::echo;
-  context.models_autoload = false;
+  context.inference.models_autoload = false;
   EXPECT_FALSE(get("/props").json().at("models_autoload").as_bool());
   constexpr const char* kAsked = R"({"model":"tiny-llama","messages":[{"role":"user","content":"x"}]})";
   const auto refused = post("/v1/chat/completions", kAsked);
@@ -163,14 +163,14 @@ TEST_F(RootTest, RequestsMayBeSetToLoadNothing) {
 TEST_F(RootTest, TheOneModelComesBackAlthoughRequestsLoadNothing) {
   backend.load_at_once = true;
   backend.reply = backends::FakeBackend::echo;
-  context.one_model = true;
-  context.models_autoload = false;
+  context.core.one_model = true;
+  context.inference.models_autoload = false;
   EXPECT_EQ(post("/tokenize", R"({"content":"x"})").status, 200u);
 }
 
 TEST_F(RootTest, SlotsMayBeOff) {
   EXPECT_EQ(get("/slots").status, 200u);
-  context.slots = false;
+  context.llama.slots = false;
   for (const auto* path : {"/slots", "/v1/slots"}) {
     const auto answer = get(path);
     EXPECT_EQ(answer.status, 501u);
@@ -240,7 +240,7 @@ TEST_F(RootTest, OneOfSeveralIsNotGuessed) {
 TEST_F(RootTest, OneModelThatWasGivenAnswersToEveryName) {
   backend.load_at_once = true;
   backend.reply = backends::FakeBackend::echo;
-  context.one_model = true;
+  context.core.one_model = true;
   const auto first = std::string(registry.catalog()->models().front()->name.value());
   for (const auto* body : {R"({"content":"x"})", R"({"content":"x","model":"gpt-4"})"}) {
     EXPECT_EQ(post("/tokenize", body).status, 200u) << body;
@@ -265,8 +265,8 @@ TEST_F(RootTest, RequestsForTheOneModelAreToldThatItsDownloadRuns) {
   options.given = models::GivenModel();
   registry.look_at(options);
   registry.rescan();
-  context.one_model = true;
-  context.given_is_loading = true;
+  context.core.one_model = true;
+  context.inference.given_is_loading = true;
   const auto answer = post("/tokenize", R"({"content":"x"})");
   EXPECT_EQ(answer.status, 503u);
   EXPECT_EQ(answer.headers.get("Retry-After"), "5");
@@ -275,7 +275,7 @@ TEST_F(RootTest, RequestsForTheOneModelAreToldThatItsDownloadRuns) {
 
 TEST_F(RootTest, HealthSaysWhenTheGivenModelIsLoading) {
   EXPECT_EQ(get("/health").status, 200u);
-  context.given_is_loading = true;
+  context.inference.given_is_loading = true;
   const auto loading = get("/health");
   EXPECT_EQ(loading.status, 503u);
   EXPECT_EQ(loading.error("type"), "unavailable_error");

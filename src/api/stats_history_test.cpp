@@ -135,7 +135,7 @@ TEST(StatsTotalsTest, EvictionsAreStopsByTheRules) {
 class StatsApiTest : public ApiTest {
  protected:
   StatsApiTest() {
-    context.stats = &recorder;
+    context.admin.stats = &recorder;
     handler = make_api(context);
     tasks.spawn("statistics", recorder.run());
     settle();

@@ -152,7 +152,7 @@ TEST_F(ApiTest, TooManyAnswersStartNoModel) {
 }
 
 TEST_F(ApiTest, BodyOverTheLimitIs413) {
-  context.max_body_bytes = 100;
+  context.bodies.max_bytes = 100;
   struct Endless final : http::BodySource {
     async::Task<Result<std::string_view>> read() override { co_return std::string_view("xxxxxxxxxx"); }
   };

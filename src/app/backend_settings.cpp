@@ -29,18 +29,18 @@ BackendSettings::BackendSettings(std::filesystem::path folder)
 }
 
 std::shared_ptr<const backends::KnownBackends> BackendSettings::known() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return known_;
 }
 
 std::vector<std::string> BackendSettings::problems() const { return texts_of(*known()); }
 
 void BackendSettings::reread() {
-  const std::lock_guard one_at_a_time(rereading_);
+  const MutexLock one_at_a_time(rereading_);
   const auto before = known();
   auto fresh = backends::read_backends(folder_, before.get());
   log_new(texts_of(fresh), texts_of(*before));
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   known_ = std::make_shared<const backends::KnownBackends>(std::move(fresh));
 }
 

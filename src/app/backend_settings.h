@@ -4,11 +4,11 @@
 
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "backends/external/known_backends.h"
+#include "base/mutex.h"
 
 namespace corral::app {
 
@@ -29,9 +29,9 @@ class BackendSettings {
 
  private:
   const std::filesystem::path folder_;
-  std::mutex rereading_;      // the last call that reads is the last one that stores
-  mutable std::mutex mutex_;  // held to copy or replace the pointer
-  std::shared_ptr<const backends::KnownBackends> known_;
+  Mutex rereading_;      // the last call that reads is the last one that stores
+  mutable Mutex mutex_;  // held to copy or replace the pointer
+  std::shared_ptr<const backends::KnownBackends> known_ GUARDED_BY(mutex_);
 };
 
 }  // namespace corral::app

@@ -125,9 +125,9 @@ async::Task<bool> ConfigWatch::changed() {
     // A change of a link in the folder may have replaced the file: compares its stamp.
     for (const auto& folder : folders()) watch_folder(folder);
     const Stamp now = stamp_of(file_);
-    const bool news = names_the_file({events.data(), size}) || now != stamp_;
+    const bool relevant = names_the_file({events.data(), size}) || now != stamp_;
     stamp_ = now;
-    if (news && (what_ != What::file || now != Stamp())) co_return true;
+    if (relevant && (what_ != What::file || now != Stamp())) co_return true;
   }
   co_return false;
 }

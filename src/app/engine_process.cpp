@@ -224,7 +224,7 @@ class EngineChild {
     server_options.threads = &offload_;
     engine_server::EngineServer handler(*service, timers_, offload_, std::move(options));
     RequestReports reports(handler,
-                           {.write = [this](backends::EngineRequest request) { return tell(std::move(request)); },
+                           {.write = [this](backends::EngineRequest request) { return send(std::move(request)); },
                             .post = [this](backends::EngineRequest request) { post(std::move(request)); }});
     http::Server server(loops_, reports, server_options);
     const auto listening = server.listen_unix(arguments_.socket);
@@ -236,7 +236,7 @@ class EngineChild {
     engine_ = service;
     signals_.add(SIGTERM);
     const Device device = service->facts().gpus > 0 ? Device::gpu : Device::cpu;
-    co_await tell(backends::EngineReady{service->facts().n_ctx, engine::cpu_backend_file(), device, true});
+    co_await send(backends::EngineReady{service->facts().n_ctx, engine::cpu_backend_file(), device, true});
     tasks_.spawn("watch signals", watch_signals());
     co_await parent_gone_.wait();
     engine_ = nullptr;
@@ -266,15 +266,15 @@ class EngineChild {
       const engine::DownsizeReport report = co_await offload_.run(std::move(job));
       answer = {report.done, report.sessions, report.parked_bytes};
     }
-    co_await tell(answer);
+    co_await send(answer);
   }
 
   async::Task<Result<std::unique_ptr<engine::InferenceEngine>>> load_model(const backends::EngineLoad& load) {
     // Called for every tensor; a hundred lines are enough.
-    auto progress = [this, told = -1.0f](float fraction) mutable {
-      if (fraction >= told + 0.01f || fraction >= 1) {
-        told = fraction;
-        loops_.home().post([this, fraction] { tasks_.spawn("progress", tell(backends::EngineProgress{fraction})); });
+    auto progress = [this, reported = -1.0f](float fraction) mutable {
+      if (fraction >= reported + 0.01f || fraction >= 1) {
+        reported = fraction;
+        loops_.home().post([this, fraction] { tasks_.spawn("progress", send(backends::EngineProgress{fraction})); });
       }
       return !unwanted_;
     };
@@ -289,29 +289,29 @@ class EngineChild {
     auto job = [options = engine_options(load)] { return engine::estimate_fitted(options); };
     auto estimated = co_await offload_.run(std::move(job));
     if (!estimated) co_return co_await give_up(estimated.error());
-    co_await tell(std::move(*estimated));
+    co_await send(std::move(*estimated));
     co_return true;
   }
 
   void report(const engine_server::RequestRecord& record) {
     const double rate = record.output_ms > 0 ? static_cast<double>(record.output_steps) * 1000 / record.output_ms : 0;
-    tasks_.spawn("report", tell(backends::RequestStats{record.input_tokens, record.output_tokens, record.cached_tokens,
+    tasks_.spawn("report", send(backends::RequestStats{record.input_tokens, record.output_tokens, record.cached_tokens,
                                                        record.first_token_ms / 1000, rate}));
   }
 
   void post(backends::EngineRequest request) {
     loops_.home().post(
-        [this, request = std::move(request)]() mutable { tasks_.spawn("request", tell(std::move(request))); });
+        [this, request = std::move(request)]() mutable { tasks_.spawn("request", send(std::move(request))); });
   }
 
-  async::Task<void> tell(backends::EngineEvent event) {
+  async::Task<void> send(backends::EngineEvent event) {
     auto line = backends::to_line(event);
     co_await control_->write_line(std::move(line));
   }
 
   async::Task<bool> give_up(Error error) {
     log::error("engine", "{}", error.message);
-    co_await tell(failure(error));
+    co_await send(failure(error));
     co_return false;
   }
 

@@ -18,8 +18,8 @@ struct HubFile {
 // In the cache, without network. Blocking: reads headers of files. Errors: those of models::Catalog::find().
 Result<HubFile> find_in_hub_cache(const std::filesystem::path& cache, const std::string& name);
 
-// Downloads it, and logs the progress. Files that are in the cache are not downloaded again. `desk` outlives it.
-// Errors: those of DownloadManager::plan() and begin(); why the download failed or ended early.
-async::Task<Result<HubFile>> download_from_hub(downloads::DownloadManager& desk, std::string name);
+// Downloads it, and logs the progress. Files that are in the cache are not downloaded again. `download_manager`
+// outlives it. Errors: those of DownloadManager::plan() and begin(); why the download failed or ended early.
+async::Task<Result<HubFile>> download_from_hub(downloads::DownloadManager& download_manager, std::string name);
 
 }  // namespace corral::app

@@ -23,7 +23,7 @@ namespace {
 constexpr std::uint64_t kMemory = 2ull << 30;
 constexpr unsigned kProcessorSeconds = 60;
 
-void say(std::string_view word, std::string_view text) {
+void send_word(std::string_view word, std::string_view text) {
   auto line = fmt::format("{}{}{}", word, text.empty() ? "" : " ", text);
   for (char& c : line)
     if (c == '\n' || c == '\r') c = ' ';
@@ -33,7 +33,7 @@ void say(std::string_view word, std::string_view text) {
 
 // Exits without destructors, which could call something that the sandbox forbids.
 [[noreturn]] void refuse(std::string_view why) {
-  say(fleet::kRefusedWord, why);
+  send_word(fleet::kRefusedWord, why);
   std::_Exit(fleet::kFilesRefused);
 }
 
@@ -52,8 +52,8 @@ void gave_up(const char* reason) {
 void out_of_time(int) {
   constexpr std::string_view kLine = "refused reading the files takes more processor time than any model needs\n";
   static_assert(kLine.starts_with(fleet::kRefusedWord));
-  const bool told = ::write(STDOUT_FILENO, kLine.data(), kLine.size()) > 0;
-  std::_Exit(told ? fleet::kFilesRefused : fleet::kCantInspect);
+  const bool written = ::write(STDOUT_FILENO, kLine.data(), kLine.size()) > 0;
+  std::_Exit(written ? fleet::kFilesRefused : fleet::kCantInspect);
 }
 
 struct Opened {
@@ -83,7 +83,7 @@ int inspect_process(int argc, char** argv) {
     auto name = std::filesystem::path(argv[i]).filename().native();
     auto bytes = models::open_file(argv[i]);
     if (!bytes) {
-      say(fleet::kTroubleWord, bytes.error().message);
+      send_word(fleet::kTroubleWord, bytes.error().message);
       return fleet::kCantInspect;
     }
     files.push_back({name, std::move(*bytes)});
@@ -95,12 +95,12 @@ int inspect_process(int argc, char** argv) {
   const auto locked =
       proc::enter_sandbox({.memory = kMemory, .cpu_seconds = kProcessorSeconds, .descriptors = descriptors});
   if (!locked) {
-    say(fleet::kTroubleWord, locked.error().message);
+    send_word(fleet::kTroubleWord, locked.error().message);
     return fleet::kCantInspect;
   }
   for (const auto& missing : locked->missing)
-    say(fleet::kMissingWord, fmt::format("{}: {}", proc::name_of(missing.fence), missing.why));
-  say(fleet::kLockedWord, "");
+    send_word(fleet::kMissingWord, fmt::format("{}: {}", proc::name_of(missing.fence), missing.why));
+  send_word(fleet::kLockedWord, "");
   try {
     if (!files.empty()) inspect(files, streams);
   } catch (const std::bad_alloc&) {

@@ -9,15 +9,15 @@ namespace corral::app {
 ModelSupply::ModelSupply(async::Timers& timers, config::LiveSettings& live, const config::ServeSettings& settings,
                          SupplyHooks hooks)
     : hooks_(std::move(hooks)),
-      teller_(hooks_.tell),
+      event_source_(hooks_.notify),
       names_(settings.user_models_file(), settings.aliases_file()),
-      desk_(timers, desk_options(settings),
-            [this](api::DownloadEventSource::Row row, bool moved) {
-              const bool arrived = moved && row->view.state == downloads::DownloadState::done;
-              teller_.changed(std::move(row));
-              if (arrived) hooks_.arrived();
-            }),
-      supply_{.desk = desk_,
+      download_manager_(timers, download_manager_options(settings),
+                        [this](api::DownloadEventSource::Row row, bool moved) {
+                          const bool arrived = moved && row->view.state == downloads::DownloadState::done;
+                          event_source_.changed(std::move(row));
+                          if (arrived) hooks_.arrived();
+                        }),
+      supply_{.download_manager = download_manager_,
               .names = names_,
               .places = [&live] { return model_places(*live.in_force()); },
               .memory = hooks_.memory,
@@ -27,7 +27,7 @@ ModelSupply::ModelSupply(async::Timers& timers, config::LiveSettings& live, cons
 }
 
 void ModelSupply::change(const config::ServeSettings& settings) {
-  desk_.set_offline(settings.offline);
+  download_manager_.set_offline(settings.offline);
   supply_.auto_pull = settings.auto_pull;
 }
 

@@ -39,7 +39,7 @@ std::vector<std::filesystem::path> usual_folders(std::string_view program) {
   const std::filesystem::path home = environment("HOME");
   std::vector<std::filesystem::path> all;
   if (program == "ollama") {
-    if (const auto told = environment("OLLAMA_MODELS"); !told.empty()) return {told};
+    if (const auto configured = environment("OLLAMA_MODELS"); !configured.empty()) return {configured};
     all = {home / ".ollama/models", "/usr/share/ollama/.ollama/models"};
   } else {
     all = {home / ".lmstudio/models", home / ".cache/lm-studio/models"};
@@ -52,9 +52,9 @@ std::vector<std::filesystem::path> usual_folders(std::string_view program) {
 // The folders of another program, by the setting.
 std::vector<std::filesystem::path> folders_of(const config::ServeSettings& settings, std::string_view program) {
   std::vector<std::filesystem::path> folders;
-  const auto told = config::parse_import_folders(settings.import_folders);  // it was checked when it was set
-  if (!told) return folders;
-  for (const auto& folder : *told) {
+  const auto configured = config::parse_import_folders(settings.import_folders);  // it was checked when it was set
+  if (!configured) return folders;
+  for (const auto& folder : *configured) {
     if (folder.program != program) continue;
     auto usual = folder.path.empty() ? usual_folders(program) : std::vector{folder.path};
     folders.insert(folders.end(), usual.begin(), usual.end());
@@ -98,18 +98,6 @@ models::RegistryOptions registry_options(const config::ServeSettings& settings, 
   return options;
 }
 
-std::vector<OwnRecipe> recipes_of(const backends::KnownBackends& known) {
-  std::vector<OwnRecipe> recipes;
-  for (const auto& one : known.descriptors) {
-    const Recipe* const row = find_recipe(one->recipe);
-    const bool same = row != nullptr && one->file.empty();
-    if (same) continue;
-    const auto what = one->program.empty() ? std::string("a command") : one->program;
-    recipes.push_back({one->recipe, one->device, one->possible, one->npu, one->types, what});
-  }
-  return recipes;
-}
-
 namespace {
 
 // Whether the program of an entry reads the model's file: its command has {model}.
@@ -119,8 +107,6 @@ bool reads_file(const backends::ModelEntry& entry) {
            return std::ranges::any_of(part.words, [](const std::string& word) { return word.contains("{model}"); });
          });
 }
-
-}  // namespace
 
 std::vector<models::UserModel> models_of(const backends::KnownBackends& known) {
   std::vector<models::UserModel> models;
@@ -137,6 +123,14 @@ std::vector<models::UserModel> models_of(const backends::KnownBackends& known) {
   return models;
 }
 
+}  // namespace
+
+models::RegistryOptions with_backends(models::RegistryOptions options, const backends::KnownBackends& known) {
+  options.configured = models_of(known);
+  options.recipes = known.recipes;
+  return options;
+}
+
 std::vector<backends::ModelEntry> entries_of(const backends::KnownBackends& known, std::string_view recipe) {
   const auto belongs = [&](const backends::ModelEntry& entry) {
     // The engine has no entries: the router asks every backend for the configured options of a model.
@@ -147,7 +141,7 @@ std::vector<backends::ModelEntry> entries_of(const backends::KnownBackends& know
   return entries;
 }
 
-downloads::DownloadManagerOptions desk_options(const config::ServeSettings& settings) {
+downloads::DownloadManagerOptions download_manager_options(const config::ServeSettings& settings) {
   downloads::DownloadManagerOptions options;
   options.hub = downloads::hub_settings(variable);
   options.downloads.at_once = static_cast<std::size_t>(settings.downloads_at_once);
@@ -272,7 +266,7 @@ fleet::NodeOptions node_options(const config::ServeSettings& settings) {
   if (settings.auto_evict && settings.evict_idle_timeout != config::kNever)
     options.idle_unload = std::min(options.idle_unload, settings.evict_idle_timeout);
   if (options.joins && !options.wants.empty() && options.wants.front().name != fleet::kEveryModel)
-    options.told_at_start = options.wants.front().name;
+    options.assigned_at_start = options.wants.front().name;
   options.version = kVersion;
   options.llama_version = CORRAL_LLAMA_VERSION;
   return options;

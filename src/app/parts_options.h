@@ -12,7 +12,6 @@
 #include "backends/engine_backend.h"
 #include "backends/external/external_backend.h"
 #include "backends/share_backend.h"
-#include "base/own_recipes.h"
 #include "config/files/known_models.h"
 #include "config/live_settings.h"
 #include "fleet/base/node_options.h"
@@ -28,16 +27,14 @@ namespace corral::app {
 // The table of known models, with the user's own from beside the configuration file. Blocking.
 config::KnownModels known_models(const config::LiveSettings& live);
 models::RegistryOptions registry_options(const config::ServeSettings& settings, const config::KnownModels& known);
-// The configured models of external backends.
-std::vector<models::UserModel> models_of(const backends::KnownBackends& known);
+// `options` with the recipes and the configured models of the backends.
+models::RegistryOptions with_backends(models::RegistryOptions options, const backends::KnownBackends& known);
 // Those of one recipe.
 std::vector<backends::ModelEntry> entries_of(const backends::KnownBackends& known, std::string_view recipe);
 // Errors: those of residency::parse_max_loaded_models.
 Result<router::RouterOptions> router_options(const config::ServeSettings& settings);
-// The descriptors as rows for the table of recipes.
-std::vector<OwnRecipe> recipes_of(const backends::KnownBackends& known);
 backends::FilesOptions file_options(async::ThreadPool& threads);
-downloads::DownloadManagerOptions desk_options(const config::ServeSettings& settings);
+downloads::DownloadManagerOptions download_manager_options(const config::ServeSettings& settings);
 api::ModelPlaces model_places(const config::ServeSettings& settings);
 // Folders in which requests may name files.
 std::vector<std::filesystem::path> places_of(const models::RegistryOptions& options);

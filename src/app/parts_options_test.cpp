@@ -86,11 +86,11 @@ TEST(PartsOptions, AStartWithAJoinTokenDecidesTheRole) {
   EXPECT_TRUE(node_options(settings).role_is_open);
   EXPECT_FALSE(node_options(settings).joins);
   EXPECT_EQ(node_options(settings).role, mesh::Role::member);
-  EXPECT_EQ(node_options(settings).told_at_start, "");
+  EXPECT_EQ(node_options(settings).assigned_at_start, "");
   settings.join_token = "corral-join_abc";
   EXPECT_TRUE(node_options(settings).joins);
   EXPECT_EQ(node_options(settings).role, mesh::Role::worker);
-  EXPECT_EQ(node_options(settings).told_at_start, "m");
+  EXPECT_EQ(node_options(settings).assigned_at_start, "m");
   for (const auto source :
        {config::Source::file, config::Source::set, config::Source::environment, config::Source::flag}) {
     settings.origins["mesh_models"].source = source;

@@ -142,8 +142,8 @@ class Worker {
     }
     auto line = remote::to_line(remote::WorkerReady{
         .llama = std::string(engine::running_llama_version()), .devices = server_.devices(), .open = ready_->open});
-    const auto told = co_await control_->write_line(std::move(line));
-    if (!told) co_return finish(0);
+    const auto written = co_await control_->write_line(std::move(line));
+    if (!written) co_return finish(0);
     tasks_.spawn("liveness", answer());
     auto relaying = relay_->run();
     co_await std::move(relaying);
@@ -164,8 +164,8 @@ class Worker {
       const auto asked = co_await control_->read_line();
       if (!asked) co_return;  // the parent has ended
       std::string line(remote::kAlive);
-      const auto told = co_await control_->write_line(std::move(line));
-      if (!told) co_return;
+      const auto written = co_await control_->write_line(std::move(line));
+      if (!written) co_return;
     }
   }
   async::Task<void> watch_parent() {

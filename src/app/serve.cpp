@@ -21,6 +21,7 @@
 #include "app/parts_options.h"
 #include "app/preload.h"
 #include "app/runtime_dir.h"
+#include "app/server_threads.h"
 #include "app/service_reporter.h"
 #include "app/start_problems.h"
 #include "app/version.h"
@@ -32,7 +33,6 @@
 #include "backends/external/external_backend.h"
 #include "backends/external/program_path.h"
 #include "base/log.h"
-#include "base/own_recipes.h"
 #include "base/path_access.h"
 #include "base/private_folder.h"
 #include "base/service_notifier.h"
@@ -65,15 +65,6 @@
 namespace corral::app {
 namespace {
 
-// For scans of the disks for models; the thread does nothing else.
-constexpr std::size_t kScanThreads = 1;
-// For reading models' files: this many disks may hang before other reads wait as well.
-constexpr std::size_t kFileThreads = 4;
-constexpr std::size_t kCopyReaders = 2;
-// For decoding and parsing large bodies, many megabytes at worst, which takes milliseconds each.
-constexpr std::size_t kBodyThreads = 1;
-// For uploaded files, which are written and read in small pieces.
-constexpr std::size_t kUploadThreads = 2;
 // At the end, for reads from disks that do not respond.
 constexpr Millis kDiskGrace{1'000};
 // Stored data is written within this time, or lost.
@@ -120,22 +111,12 @@ class Application {
         loops_(loop_count(settings)),
         signals_(loops_.home().executor(), SIGINT, SIGTERM),
         hang_ups_(loops_.home().executor(), SIGHUP),
-        scan_threads_(kScanThreads),
-        file_threads_(kFileThreads),
-        copy_writes_(1),
-        copy_reads_(kCopyReaders),
-        copy_lists_(1),
-        weight_threads_(1),
-        holder_thread_(1),
-        verify_thread_(1),
-        body_threads_(kBodyThreads),
-        upload_threads_(kUploadThreads),
         store_(timers_, {.file = settings.store_file(), .limits = store_limits(settings)}),
         runtime_dir_(settings.runtime_dir),
         spawner_(timers_, {.own_program = proc::own_program()}),
         registry_(places_),
         engines_(loops_.home().executor(), timers_, spawner_,
-                 engine_options(settings, runtime_dir_.path(), file_threads_)),
+                 engine_options(settings, runtime_dir_.path(), threads_.files)),
         measured_(settings.state_dir / "measured-memory.json"),
         externals_(make_externals()),
         monitor_(loops_.home().executor(), timers_, {.ram = {.limit = settings.memory_limit.value()}},
@@ -145,52 +126,50 @@ class Application {
         router_(loops_.home(), timers_, backends_of(engines_, externals_), std::move(options),
                 backends::OptionStore(settings.state_dir / "recipe_options.json"), &gauge_),
         node_(timers_, node_options(settings)),
-        mesh_events_([this](router::NoticePtr notice) { router_.tell(std::move(notice)); }),
+        mesh_events_([this](router::NoticePtr notice) { router_.notify(std::move(notice)); }),
         announcer_(announcer_parts()),
         shelf_(registry_, announcer_.hashes()),
-        weights_(settings.weights_dir(), weight_threads_, timers_),
+        weights_(settings.weights_dir(), threads_.weights, timers_),
         groups_(group_parts()),
         gateway_(
             node_.loop().executor(), loops_, timers_, router_, shelf_, [this] { return node_.view()->catalog; },
-            gateway_options(settings, &body_threads_)),
+            gateway_options(settings, &threads_.bodies)),
         allotment_(loops_.home(), node_.loop().executor(), timers_, router_,
                    [this](std::string_view name) { return shelf_.find(name); }),
         forwarder_(gateway_.provider(), timers_),
-        models_(registry_, scan_threads_, timers_),
-        gate_(loops_.home().executor(), timers_, file_options(file_threads_), [this] { return places_of(places_); }),
-        verifier_(settings.state_dir / "verified-hashes.json", verify_thread_),
-        file_watch_(router_, file_threads_, timers_),
+        models_(registry_, threads_.scans, timers_),
+        gate_(loops_.home().executor(), timers_, file_options(threads_.files), [this] { return places_of(places_); }),
+        verifier_(settings.state_dir / "verified-hashes.json", threads_.verification),
+        file_watch_(router_, threads_.files, timers_),
         stats_(loops_.home().executor(), router_, forwarder_, timers_),
         supply_(timers_, live, settings, supply_hooks()),
         background_(loops_.home(), timers_),
-        context_{router_,
-                 forwarder_,
-                 models_,
-                 timers_,
-                 std::string(kVersion),
-                 settings.max_body_bytes.value(),
-                 &live,
-                 static_cast<std::size_t>(settings.max_event_readers),
-                 &gate_,
-                 &keys,
-                 &body_threads_,
-                 &node_,
-                 &gateway_.elsewhere(),
-                 &announcer_.hashes(),
-                 static_cast<std::uint32_t>(settings.max_in_flight_per_key),
-                 settings.ollama_port,
-                 &store_,
-                 settings.has_one_model(),
-                 settings.request_defaults,
-                 &verifier_,
-                 &file_watch_,
-                 settings.has_one_model() ? nullptr : &supply_.supply(),
-                 &background_,
-                 &stats_},
-        api_(api::make_api(context_)),
+        context_{.core = {.router = router_,
+                          .forwarder = forwarder_,
+                          .timers = timers_,
+                          .about = {.version = std::string(kVersion),
+                                    .build_info = fmt::format("b{}-corral-{}", CORRAL_LLAMA_VERSION, kVersion),
+                                    .ollama_port = settings.ollama_port,
+                                    .console = settings.console},
+                          .settings = &live,
+                          .node = &node_,
+                          .store = &store_,
+                          .one_model = settings.has_one_model()},
+                 .bodies = {.max_bytes = settings.max_body_bytes.value(), .threads = &threads_.bodies},
+                 .access = {.clock = timers_,
+                            .keys = &keys,
+                            .gate = &gate_,
+                            .max_in_flight_per_key = static_cast<std::uint32_t>(settings.max_in_flight_per_key)},
+                 .files = {.models = models_,
+                           .timers = timers_,
+                           .elsewhere = &gateway_.elsewhere(),
+                           .hashes = &announcer_.hashes(),
+                           .verifier = &verifier_,
+                           .watch = &file_watch_}},
+        api_(api::make_api(complete_context())),
         access_(*api_, timers_, access_options(settings, keys)),
         errors_(access_),
-        server_(loops_, errors_, server_options(settings, &body_threads_)),
+        server_(loops_, errors_, server_options(settings, &threads_.bodies)),
         watch_(loops_.home().executor(), live.file()),
         keys_watch_(loops_.home().executor(), settings.keys_file()),
         tasks_(loops_.home().executor()) {
@@ -199,15 +178,7 @@ class Application {
       models_watch_.emplace(ConfigWatch::of_optional(home, folder / "models.toml"));
       descriptors_watch_.emplace(ConfigWatch::of_folder(home, folder / "backends.d"));
     }
-    context_.voices = &voices_;
-    context_.backend_problems = [this] { return backends_.problems(); };
-    context_.sounds = &sounds_;
-    context_.slots = settings.slots;
-    context_.console = settings.console;
-    context_.models_autoload = settings.models_autoload;
-    context_.uploads =
-        std::make_shared<http::SpoolRoom>(settings.uploads_dir(), settings.max_uploads_bytes.value(), &upload_threads_);
-    context_.build_info = fmt::format("b{}-corral-{}", CORRAL_LLAMA_VERSION, kVersion);
+    router_.use(backends.known()->recipes);
     live_.on_change([this] { loops_.home().post([this] { apply(); }); });
     keys_.on_change([this](const auto&) { access_.set(access_options(*live_.in_force(), keys_)); });
     node_.on_change([this](const fleet::MeshViewPtr& view) { mesh_changed(view); });
@@ -216,11 +187,11 @@ class Application {
       options.log_file = settings_.log_dir() / "serf.log";
       return mesh::make_serf_hints(executor, timers_, spawner_, std::move(options));
     });
-    node_.use_allotment({.actions = &allotment_, .disk = &holder_thread_});
+    node_.use_allotment({.actions = &allotment_, .disk = &threads_.mesh_files});
     node_.use_copies(
-        {.writes = &copy_writes_,
-         .reads = &copy_reads_,
-         .lists = &copy_lists_,
+        {.writes = &threads_.copy_writes,
+         .reads = &threads_.copy_reads,
+         .lists = &threads_.copy_lists,
          .folder = settings_.copies_dir(),
          .arrived = [this] { loops_.home().post([this] { look_at_copies(); }); },
          .inspector = &inspector_,
@@ -228,8 +199,9 @@ class Application {
     node_.use_groups(
         {.processes = &groups_,
          .report_to = [this](fleet::GroupReports* reports) { groups_.listen(node_.loop().executor(), reports); },
-         .disk = &holder_thread_,
-         .tell_requests = [this](std::vector<fleet::SplitNews> news) { gateway_.splits().tell(std::move(news)); }});
+         .disk = &threads_.mesh_files,
+         .publish_splits =
+             [this](std::vector<fleet::SplitStatus> statuses) { gateway_.splits().set(std::move(statuses)); }});
     node_.on_peers([this](mesh::Peers* peers) {
       peers != nullptr ? gateway_.transport().attach(*peers) : gateway_.transport().detach();
     });
@@ -238,13 +210,7 @@ class Application {
   ~Application() {
     live_.on_change({});
     keys_.on_change({});
-    scan_threads_.finish();
-    file_threads_.finish();
-    for (auto* threads :
-         {&copy_writes_, &copy_reads_, &copy_lists_, &weight_threads_, &holder_thread_, &verify_thread_})
-      threads->finish();
-    body_threads_.finish();
-    upload_threads_.finish();
+    threads_.finish();
   }
   Application(const Application&) = delete;
   Application& operator=(const Application&) = delete;
@@ -274,6 +240,24 @@ class Application {
   }
 
  private:
+  // What the rooms of the API need beyond the first members.
+  api::ApiContext& complete_context() {
+    auto& inference = context_.inference;
+    inference.models_autoload = settings_.models_autoload;
+    inference.uploads = std::make_shared<http::SpoolRoom>(settings_.uploads_dir(), settings_.max_uploads_bytes.value(),
+                                                          &threads_.uploads);
+    context_.filters.request_defaults = settings_.request_defaults;
+    context_.filters.voices = &voices_;
+    context_.filters.sounds = &sounds_;
+    context_.responses.background = &background_;
+    context_.supply.supply = settings_.has_one_model() ? nullptr : &supply_.supply();
+    context_.admin.max_event_readers = static_cast<std::size_t>(settings_.max_event_readers);
+    context_.admin.stats = &stats_;
+    context_.admin.backend_problems = [this] { return backends_.problems(); };
+    context_.llama.slots = settings_.slots;
+    return context_;
+  }
+
   // On all addresses of the setting `host`, with one port: if it is 0, the one that the first address gets.
   Result<std::vector<http::TcpEndpoint>> listen_everywhere() {
     std::vector<http::TcpEndpoint> listening;
@@ -306,9 +290,9 @@ class Application {
 
   async::Task<void> live() {
     engines_.start();
-    if (context_.supply != nullptr) {
+    if (context_.supply.supply != nullptr) {
       supply_.start();
-      tells_of_downloads_ = router_.attach(supply_.events());
+      download_events_attached_ = router_.attach(supply_.events());
     }
     tasks_.spawn("service manager", service_.run());
     tasks_.spawn("configuration file", follow_file());
@@ -346,7 +330,7 @@ class Application {
                                                            const backends::KnownBackends& known) {
     return std::make_unique<backends::ExternalBackend>(
         loops_.home().executor(), timers_, spawner_, descriptor, entries_of(known, descriptor->recipe),
-        external_options(settings_, runtime_dir_.path(), file_threads_, measured_));
+        external_options(settings_, runtime_dir_.path(), threads_.files, measured_));
   }
 
   // The files of the backends have changed: later loads use the new descriptors and models.
@@ -355,10 +339,11 @@ class Application {
       backends_.reread();
       return true;
     };
-    co_await file_threads_.run(std::move(work));
+    co_await threads_.files.run(std::move(work));
     const auto known = backends_.known();  // a later call may have read it again meanwhile
-    add_recipes(recipes_of(*known));
-    models::set_configured(models_of(*known));
+    router_.use(known->recipes);
+    places_ = with_backends(std::move(places_), *known);
+    registry_.look_at(places_);
     for (const auto& external : externals_) {
       const auto descriptor = known->find(external->recipe());
       external->change(descriptor ? descriptor : external->descriptor_ptr(), entries_of(*known, external->recipe()));
@@ -404,16 +389,16 @@ class Application {
                 [this] {
                   if (!stopping_) tasks_.spawn("rescan", models_.rescan());
                 },
-            .demand = [this] { return gateway_.demand().told(); },
+            .demand = [this] { return gateway_.demand().announced(); },
             .measure_speeds = [this] { return fleet::measure_speeds(speed_probe()); },
             .state_dir = settings_.state_dir,
-            .disk = weight_threads_,
-            .tell = [this](fleet::MachineFacts facts) { node_.tell(std::move(facts)); }};
+            .disk = threads_.weights,
+            .publish = [this](fleet::MachineFacts facts) { node_.set_facts(std::move(facts)); }};
   }
 
   SupplyHooks supply_hooks() {
     return {.known = known_models_,
-            .tell = [this](router::NoticePtr notice) { router_.tell(std::move(notice)); },
+            .notify = [this](router::NoticePtr notice) { router_.notify(std::move(notice)); },
             .arrived = [this] { loops_.home().post([this] { look_again(); }); },
             .memory = [this] { return async::run_on(loops_.home().executor(), memory_for_models()); }};
   }
@@ -463,7 +448,7 @@ class Application {
   void mesh_changed(const fleet::MeshViewPtr& view) {
     if (view->phase != fleet::MeshPhase::none) {
       loops_.home().post([this] {
-        if (!tells_of_mesh_ && !stopping_) tells_of_mesh_ = router_.attach(mesh_events_);
+        if (!mesh_events_attached_ && !stopping_) mesh_events_attached_ = router_.attach(mesh_events_);
       });
     }
     mesh_events_.changed(view);
@@ -484,25 +469,27 @@ class Application {
     tasks_.spawn("models of the start", preload_all());
     if (!registry_.catalog()->models().empty()) co_return;
     const auto memory = co_await memory_for_models();
-    const FirstPlaces places{live_.in_force()->models_dir, live_.file(), supply_.supply().desk.offline()};
+    const FirstPlaces places{live_.in_force()->models_dir, live_.file(), supply_.supply().download_manager.offline()};
     for (const auto& line : first_steps(known_models_, memory, places)) log::info("app", "{}", line);
   }
 
   // From the cache, else from the hub.
   async::Task<Result<HubFile>> file_of_hub_model() {
-    auto look = [cache = desk_options(settings_).hub.cache, name = settings_.hub_model] {
+    auto look = [cache = download_manager_options(settings_).hub.cache, name = settings_.hub_model] {
       return find_in_hub_cache(cache, name);
     };
-    auto found = co_await file_threads_.run(std::move(look));
+    auto found = co_await threads_.files.run(std::move(look));
     if (found) co_return found;
     supply_.start();
-    auto downloading = download_from_hub(supply_.supply().desk, settings_.hub_model);
+    auto downloading = download_from_hub(supply_.supply().download_manager, settings_.hub_model);
     co_return co_await std::move(downloading);
   }
 
   // The file of the model of the hub is known only after its download.
   models::RegistryOptions places_by(const config::ServeSettings& settings) const {
     auto places = registry_options(settings, known_models_);
+    places.configured = places_.configured;
+    places.recipes = places_.recipes;
     if (!hub_file_ || !places.given) return places;
     places.given->file = hub_file_->file;
     if (places.given->names.empty()) places.given->names = {hub_file_->name};
@@ -540,18 +527,15 @@ class Application {
     auto loading = router_.load(catalog->models().front(), router::OptionPatch(), std::nullopt);
     const auto loaded = co_await std::move(loading);
     if (!loaded) co_return give_up(loaded.error().message);
-    context_.given_is_loading = false;
+    context_.inference.given_is_loading = false;
     service_.started();
   }
 
   // A thread that waits for a disk only ends with the process. Everything else has ended in order by now.
   void leave_hung_disks() {
     const bool kept = store_.finish_within(kStoreGrace);  // even if another disk hangs
-    const bool done = kept && scan_threads_.finish_within(kDiskGrace) && file_threads_.finish_within(kDiskGrace) &&
-                      announcer_.finish_within(kDiskGrace) && copy_writes_.finish_within(kDiskGrace) &&
-                      copy_reads_.finish_within(kDiskGrace) && copy_lists_.finish_within(kDiskGrace) &&
-                      weight_threads_.finish_within(kDiskGrace) && holder_thread_.finish_within(kDiskGrace) &&
-                      verify_thread_.finish_within(kDiskGrace) && supply_.finish_within(kDiskGrace);
+    const bool done = kept && threads_.finish_within(kDiskGrace) && announcer_.finish_within(kDiskGrace) &&
+                      supply_.finish_within(kDiskGrace);
     if (done) return;
     log::warning("app", "a disk does not respond: its reader is not awaited");
     runtime_dir_.remove();
@@ -642,15 +626,15 @@ class Application {
     tasks_.spawn("requests of peers", gateway_.close(settings->drain_timeout));
     tasks_.spawn("responses in the background", background_.wind_down(settings->drain_timeout));
     co_await server_.stop(settings->drain_timeout, [this] { forwarder_.requests().interrupt(); });
-    co_await context_.kept_streams.stop();
+    co_await context_.llama.kept_streams.stop();
     co_await tasks_.join();
     co_await supply_.stop();
     co_await node_.stop(gateway_.stop());
     co_await allotment_.stop();
     co_await groups_.stop();  // after the node, which uses it to release other hosts' shares
     co_await announcer_.stop();
-    tells_of_mesh_.reset();
-    tells_of_downloads_.reset();
+    mesh_events_attached_.reset();
+    download_events_attached_.reset();
     co_await router_.stop(shutdown_patience(*settings));
     co_await monitor_.stop();
     co_await engines_.stop();
@@ -672,19 +656,12 @@ class Application {
   async::asio::basic_signal_set<async::Executor> signals_;
   async::asio::basic_signal_set<async::Executor> hang_ups_;
   async::SystemTimers timers_;
-  async::ThreadPool scan_threads_;
-  async::ThreadPool file_threads_;
-  async::ThreadPool copy_writes_, copy_reads_, copy_lists_;
-  async::ThreadPool weight_threads_;
-  async::ThreadPool holder_thread_;  // for small files of the mesh, which must not wait for other files
-  async::ThreadPool verify_thread_;
-  async::ThreadPool body_threads_;
-  async::ThreadPool upload_threads_;
+  ServerThreads threads_;
   store::Store store_;
   RuntimeDir runtime_dir_;
   proc::PosixSpawner spawner_;
   const config::KnownModels known_models_ = known_models(live_);
-  models::RegistryOptions places_ = registry_options(settings_, known_models_);
+  models::RegistryOptions places_ = with_backends(registry_options(settings_, known_models_), *backends_.known());
   models::Registry registry_;
   backends::EngineBackend engines_;
   backends::MeasuredMemory measured_;
@@ -695,7 +672,7 @@ class Application {
   router::ModelRouter router_;
   fleet::Node node_;
   fleet::MeshEventSource mesh_events_;
-  std::shared_ptr<void> tells_of_mesh_;  // attached to the event streams once there is a mesh
+  std::shared_ptr<void> mesh_events_attached_;  // attached to the event streams once there is a mesh
   fleet::Announcer announcer_;
   fleet::RegistryLocalModels shelf_;
   fleet::WeightCaches weights_;
@@ -709,7 +686,7 @@ class Application {
   api::FileWatch file_watch_;
   api::StatsRecorder stats_;
   ModelSupply supply_;
-  std::shared_ptr<void> tells_of_downloads_;
+  std::shared_ptr<void> download_events_attached_;
   backends::Voices voices_{spawner_, timers_, espeak_program};
   backends::FfmpegConverter sounds_{spawner_, timers_};
   api::BackgroundResponses background_;
@@ -755,8 +732,6 @@ int serve(config::LiveSettings& live) {
   std::filesystem::create_directories(settings.log_dir(), ignored);
   std::filesystem::permissions(settings.log_dir(), std::filesystem::perms::owner_all, ignored);
   BackendSettings backends(settings.has_one_model() ? "" : live.file().parent_path());
-  add_recipes(recipes_of(*backends.known()));
-  models::set_configured(models_of(*backends.known()));
   std::filesystem::create_directories(settings.imported_dir(), ignored);  // for imports at runtime
   auto options = router_options(settings);
   if (!options) return give_up(2, options.error().message);

@@ -2,10 +2,8 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -13,6 +11,7 @@
 #include <boost/asio/thread_pool.hpp>
 
 #include "async/task.h"
+#include "base/mutex.h"
 
 namespace corral::async {
 
@@ -30,8 +29,8 @@ class ThreadPool {
   // The same, but waits at most for `limit`. False: a job still runs. For callers that end the whole process then.
   bool finish_within(std::chrono::milliseconds limit) {
     pool_.stop();
-    std::unique_lock lock(mutex_);
-    return none_runs_.wait_for(lock, limit, [this] { return running_ == 0; });
+    MutexLock lock(mutex_);
+    return none_runs_.wait_for(lock, limit, [this]() REQUIRES(mutex_) { return running_ == 0; });
   }
 
   // Runs `work` on a thread of the pool, without a result. Objects that it uses must outlive finish().
@@ -56,11 +55,11 @@ class ThreadPool {
   // Counts running jobs.
   struct Job {
     explicit Job(ThreadPool& owner) : pool(owner) {
-      const std::scoped_lock lock(pool.mutex_);
+      const MutexLock lock(pool.mutex_);
       ++pool.running_;
     }
     ~Job() {
-      const std::scoped_lock lock(pool.mutex_);
+      const MutexLock lock(pool.mutex_);
       if (--pool.running_ == 0) pool.none_runs_.notify_all();
     }
     Job(const Job&) = delete;
@@ -68,9 +67,9 @@ class ThreadPool {
     ThreadPool& pool;
   };
 
-  std::mutex mutex_;
-  std::condition_variable none_runs_;
-  int running_ = 0;
+  Mutex mutex_;
+  Condition none_runs_;
+  int running_ GUARDED_BY(mutex_) = 0;
   asio::thread_pool pool_;
 };
 

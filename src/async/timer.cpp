@@ -25,15 +25,15 @@ struct ManualTimers::Sleeper {
 };
 
 Task<void> ManualTimers::sleep_until(MonoTime when) {
-  if (when <= now_) co_return;
+  if (when <= now()) co_return;
   Sleeper sleeper(*this, when);
   co_await sleeper.wake.wait();
 }
 
 void ManualTimers::advance(MonoClock::duration duration) {
-  now_ += duration;
+  now_ = now() + duration;
   for (auto* sleeper : sleepers_) {
-    if (sleeper->due <= now_) sleeper->wake.set();
+    if (sleeper->due <= now()) sleeper->wake.set();
   }
 }
 

@@ -1,6 +1,7 @@
 // Timers behind an interface, so that tests can control the clock.
 #pragma once
 
+#include <atomic>
 #include <exception>
 #include <optional>
 #include <utility>
@@ -26,14 +27,14 @@ class SystemTimers final : public Timers {
   Task<void> sleep_until(MonoTime when) override;
 };
 
-// A clock that only advance() moves. All calls on one loop.
+// A clock that only advance() moves. All calls on one loop, except now().
 class ManualTimers final : public Timers {
  public:
   explicit ManualTimers(Executor executor) : executor_(executor) {}
 
-  MonoTime now() const override { return now_; }
+  MonoTime now() const override { return now_.load(); }
   WallTime wall_now() const override {
-    return WallTime(std::chrono::duration_cast<WallTime::duration>(now_.time_since_epoch()));
+    return WallTime(std::chrono::duration_cast<WallTime::duration>(now().time_since_epoch()));
   }
   Task<void> sleep_until(MonoTime when) override;
   // Moves the clock; every due sleeper wakes on the next turn of the loop.
@@ -43,7 +44,7 @@ class ManualTimers final : public Timers {
  private:
   struct Sleeper;
   Executor executor_;
-  MonoTime now_{std::chrono::hours(24)};
+  std::atomic<MonoTime> now_{MonoTime(std::chrono::hours(24))};
   std::vector<Sleeper*> sleepers_;
 };
 

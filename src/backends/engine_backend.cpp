@@ -6,7 +6,7 @@
 #include <sys/un.h>
 
 #include "backends/client_pool.h"
-#include "backends/context_guess.h"
+#include "backends/context_prediction.h"
 #include "backends/engine_leftovers.h"
 #include "backends/engine_protocol.h"
 #include "backends/split_backend.h"
@@ -74,7 +74,7 @@ class EngineProcess final : public WrappedServer {
         split_(std::move(split)),
         weights_(weights),
         downsized_(backend.home_),
-        heard_all_(backend.home_),
+        read_all_(backend.home_),
         events_(backend.home_) {}
 
   ~EngineProcess() override { remove_socket(); }
@@ -108,8 +108,8 @@ class EngineProcess final : public WrappedServer {
     downsized_.reset();
     did_downsize_ = false;
     auto line = downsize_line();
-    const auto told = co_await started_.child->control()->write_line(std::move(line));
-    if (!told) co_return false;
+    const auto written = co_await started_.child->control()->write_line(std::move(line));
+    if (!written) co_return false;
     if (!silent_) co_await downsized_.wait();
     co_return did_downsize_;
   }
@@ -118,7 +118,7 @@ class EngineProcess final : public WrappedServer {
     const auto status = co_await started_.child->wait();
     remove_socket();
     // Includes the last lines of the process.
-    if (work_) co_await heard_all_.wait();
+    if (work_) co_await read_all_.wait();
     if (work_) work_->by_signal = status.kind == proc::ExitStatus::Kind::killed;
     co_return status.describe();
   }
@@ -152,7 +152,7 @@ class EngineProcess final : public WrappedServer {
     const bool spare = started && started->spare;
     auto loaded = co_await load_in(std::move(started), hooks);
     // A spare may have died unnoticed while it waited: its end isn't the model's fault.
-    const bool was_dead = spare && !loaded && loaded.error().code == errc::load_crashed && !said_something_;
+    const bool was_dead = spare && !loaded && loaded.error().code == errc::load_crashed && !sent_line_;
     if (!was_dead) co_return loaded;
     co_await started_.child->stop(Millis(0));
     remove_socket();
@@ -163,12 +163,12 @@ class EngineProcess final : public WrappedServer {
   async::Task<Result<>> load_in(Result<EngineBackend::Started> started, const Hooks& hooks) {
     if (!started) co_return std::unexpected(started.error());
     started_ = std::move(*started);
-    clients_.emplace(http::UnixEndpoint{started_.socket});
+    clients_.emplace(backend_.timers_, http::UnixEndpoint{started_.socket});
     const EngineLoad order{model_->name.value(), model_->paths.front().string(), model_->type, options_, split_.remotes,
                            split_.own_share,     weights_ == Weights::none};
     auto line = to_line(order);
-    const auto told = co_await started_.child->control()->write_line(std::move(line));
-    if (!told) co_return fail(errc::load_crashed, told.error().message);
+    const auto written = co_await started_.child->control()->write_line(std::move(line));
+    if (!written) co_return fail(errc::load_crashed, written.error().message);
     co_return co_await follow_load(hooks);
   }
 
@@ -176,14 +176,14 @@ class EngineProcess final : public WrappedServer {
     while (true) {
       const auto line = co_await started_.child->control()->read_line();
       if (!line) co_return fail(errc::load_crashed, line.error().message);
-      said_something_ = true;
+      sent_line_ = true;
       const auto event = parse_engine_event(*line);
       if (!event) co_return fail(errc::load_failed, "invalid message of the engine: " + event.error().message);
       if (const auto* progress = std::get_if<EngineProgress>(&*event)) {
         if (hooks.progress) hooks.progress(progress->fraction);
       } else if (const auto* ready = std::get_if<EngineReady>(&*event)) {
         context_window_ = ready->context_window;
-        if (ready->tells_requests) work_.emplace();
+        if (ready->sends_requests) work_.emplace();
         device_ = ready->device;
         backend_.cpu_backend_ = ready->cpu_backend;
         if (weights_ == Weights::none) co_return Result<>();
@@ -219,7 +219,7 @@ class EngineProcess final : public WrappedServer {
     }
     silent_ = true;
     downsized_.set();
-    heard_all_.set();
+    read_all_.set();
   }
 
   void note(const EngineRequest& request) {
@@ -259,12 +259,12 @@ class EngineProcess final : public WrappedServer {
   std::uint64_t context_window_ = 0;
   Device device_ = Device::none;
   std::optional<MemoryEstimate> predicted_;
-  bool said_something_ = false;  // the process has sent a line since the load order
-  async::Event downsized_;       // the process has answered, or never will
+  bool sent_line_ = false;  // the process has sent a line since the load order
+  async::Event downsized_;  // the process has answered, or never will
   bool did_downsize_ = false;
   bool silent_ = false;           // the process sends nothing more
   std::optional<LastWork> work_;  // set if the process reports its requests
-  async::Event heard_all_;        // all lines of the process were read
+  async::Event read_all_;         // all lines of the process were read
   async::TaskGroup events_;
 };
 
@@ -286,11 +286,11 @@ EngineBackend::~EngineBackend() = default;
 Result<> EngineBackend::check_runtime_dir(const std::filesystem::path& folder) {
   constexpr std::uint64_t kLastNumber = 99'999'999;  // of a process; never reached
   const std::size_t behind = socket_in(folder, kLastNumber).native().size() - folder.native().size();
-  const std::size_t most = sizeof(sockaddr_un::sun_path) - 1 - behind;
-  if (folder.native().size() <= most) return {};
+  const std::size_t max = sizeof(sockaddr_un::sun_path) - 1 - behind;
+  if (folder.native().size() <= max) return {};
   return fail(errc::invalid_option,
               fmt::format("'{}' has {} bytes, at most {} are allowed: the path of a socket in it must not exceed {}",
-                          folder.native(), folder.native().size(), most, most + behind));
+                          folder.native(), folder.native().size(), max, max + behind));
 }
 
 void EngineBackend::start() { want_spare(Millis(0)); }

@@ -105,19 +105,19 @@ class EngineBackendFixture : public testing::Test {
   async::Task<void> watch() { end_ = co_await server_->wait_for_exit(); }
 
   proc::FakeProcess& process(std::size_t number) { return *spawner_.processes().at(number); }
-  std::string heard_by(std::size_t number) {
-    std::string heard;
+  std::string sent_to(std::size_t number) {
+    std::string line_sent;
     auto read = [&]() -> async::Task<void> {
-      heard = (co_await process(number).control().read_line()).value_or("nothing");
+      line_sent = (co_await process(number).control().read_line()).value_or("nothing");
     };
     wait_for(read());
-    return heard;
+    return line_sent;
   }
-  void say(std::size_t number, const std::string& line) {
+  void reply(std::size_t number, const std::string& line) {
     auto write = [&]() -> async::Task<void> { co_await process(number).control().write_line(line); };
     wait_for(write());
   }
-  void say(std::size_t number, const EngineEvent& event) { say(number, to_line(event)); }
+  void reply(std::size_t number, const EngineEvent& event) { reply(number, to_line(event)); }
   // As the real engine process does once it listens.
   void make_socket(std::size_t number) { std::ofstream(process(number).spec().argv.at(3)) << ""; }
   std::vector<std::string> sockets() const {

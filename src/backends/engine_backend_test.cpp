@@ -12,17 +12,17 @@ TEST_F(EngineBackendTest, ChildIsToldWhatToLoadAndReadyEndsTheLoad) {
   ASSERT_EQ(spawner_.processes().size(), 1u);
   EXPECT_THAT(process(0).spec().argv, ElementsAre("/usr/bin/corral", "engine", "--socket", HasSubstr("engine-1.sock")));
   EXPECT_EQ(process(0).spec().leftovers, engine_leftovers());
-  const auto order = parse_engine_load(heard_by(0));
+  const auto order = parse_engine_load(sent_to(0));
   ASSERT_TRUE(order);
   EXPECT_EQ(order->model, "a");
   EXPECT_EQ(order->path, (dir_ / "a.gguf").native());
   EXPECT_EQ(order->type, ModelType::embedding);
   EXPECT_EQ(order->options.ctx_size, 2048);
 
-  say(0, EngineProgress{0.5});
+  reply(0, EngineProgress{0.5});
   EXPECT_THAT(progress_, ElementsAre(0.5));
   EXPECT_FALSE(loaded_);
-  say(0, EngineReady{2048});
+  reply(0, EngineReady{2048});
   ASSERT_TRUE(loaded_ && *loaded_);
   const auto facts = server_->facts();
   EXPECT_EQ(facts.pid, process(0).pid());
@@ -34,10 +34,10 @@ TEST_F(EngineBackendTest, ChildIsToldWhatToLoadAndReadyEndsTheLoad) {
 TEST_F(EngineBackendTest, RequestsAreCountedAndNonsenseBetweenThemIsPassedOver) {
   start();
   load();
-  say(0, EngineReady{2048});
-  say(0, RequestStats{10, 5, 0, 0.1, 50});
-  say(0, "nonsense");
-  say(0, RequestStats{1, 1, 0, 0.1, 50});
+  reply(0, EngineReady{2048});
+  reply(0, RequestStats{10, 5, 0, 0.1, 50});
+  reply(0, "nonsense");
+  reply(0, RequestStats{1, 1, 0, 0.1, 50});
   ASSERT_EQ(stats_.size(), 2u);
   EXPECT_EQ(stats_[0].input_tokens, 10u);
 }
@@ -48,7 +48,7 @@ TEST_F(EngineBackendTest, PreflightAsksNobodyWhereEverythingFits) {
   host_ = {.total = 64ull << 30, .available = 0};
   start();
   load();
-  say(0, EngineReady{8192});
+  reply(0, EngineReady{8192});
   preflight({8192, 16, 0, -1, ""});
   ASSERT_TRUE(fits_);
   EXPECT_TRUE(*fits_);
@@ -61,7 +61,7 @@ TEST_F(EngineBackendTest, PreflightTriesFilesThatWereNeverLoaded) {
   ASSERT_TRUE(check_files());
   preflight({});
   EXPECT_EQ(process(0).spec().argv.back(), "--estimate");
-  say(0, EngineFailed{errc::load_failed, "unknown model architecture: 'nonesuch'"});
+  reply(0, EngineFailed{errc::load_failed, "unknown model architecture: 'nonesuch'"});
   ASSERT_TRUE(fits_ && !*fits_);
   EXPECT_EQ(fits_->error().code, errc::file_unusable);
   EXPECT_EQ(fits_->error().param, "model");
@@ -87,11 +87,11 @@ TEST_F(EngineBackendTest, ACheckerOfRequestsIsAnEngineWithoutWeights) {
   start();
   server_ = backend_->create_checker(model(), LoadOptions{4096, 16, 0, -1, "auto"});
   wait_for(run_load());
-  const auto order = parse_engine_load(heard_by(0));
+  const auto order = parse_engine_load(sent_to(0));
   ASSERT_TRUE(order);
   EXPECT_TRUE(order->without_weights);
   EXPECT_EQ(order->options.ctx_size, 4096);
-  say(0, EngineReady{4096});
+  reply(0, EngineReady{4096});
   EXPECT_TRUE(loaded_ && *loaded_);
 }
 
@@ -103,7 +103,7 @@ TEST_F(EngineBackendTest, PreflightAsksWhereGpusAreSharedOut) {
   options.devices = {"CUDA7"};
   preflight(options);
   ASSERT_EQ(spawner_.processes().size(), 1u);
-  say(0, EngineFailed{errc::invalid_option, "there is no GPU 'CUDA7'; this engine has CUDA0", "devices"});
+  reply(0, EngineFailed{errc::invalid_option, "there is no GPU 'CUDA7'; this engine has CUDA0", "devices"});
   ASSERT_TRUE(fits_ && !*fits_);
   EXPECT_EQ(fits_->error().param, "devices");
 
@@ -111,7 +111,7 @@ TEST_F(EngineBackendTest, PreflightAsksWhereGpusAreSharedOut) {
   preflight(options);
   auto large = estimate_of(1);
   large.devices.push_back({.device = "cuda0", .weights = 30ull << 30, .have = 24ull << 30});
-  say(1, EngineEvent(large));
+  reply(1, EngineEvent(large));
   ASSERT_TRUE(fits_ && !*fits_);
   EXPECT_EQ(fits_->error().code, errc::load_never_fits);
   EXPECT_THAT(fits_->error().message, HasSubstr("needs 30.0 GiB on cuda0, which has 24.0 GiB"));
@@ -129,9 +129,9 @@ TEST_F(EngineBackendTest, PreflightRefusesWhatNeverFitsWithNeedAndHave) {
   preflight({1 << 24, 16, 0, -1, ""});
   ASSERT_EQ(spawner_.processes().size(), 1u);
   EXPECT_THAT(process(0).spec().argv, ElementsAre("/usr/bin/corral", "engine", "--estimate"));
-  EXPECT_EQ(parse_engine_load(heard_by(0))->options.ctx_size, 1 << 24);
+  EXPECT_EQ(parse_engine_load(sent_to(0))->options.ctx_size, 1 << 24);
   EXPECT_FALSE(fits_);
-  say(0, EngineEvent(estimate_of(5ull << 30)));
+  reply(0, EngineEvent(estimate_of(5ull << 30)));
   ASSERT_TRUE(fits_ && !*fits_);
   EXPECT_EQ(fits_->error().code, errc::load_never_fits);
   EXPECT_EQ(fits_->error().param, "ctx_size");
@@ -150,7 +150,7 @@ TEST_F(EngineBackendTest, PreflightLetsPassWhatFitsAndWhatCannotBeTold) {
   host_ = {.total = 4ull << 30, .available = 0};
   start();
   preflight({1 << 24, 16, 0, -1, ""});
-  say(0, EngineEvent(estimate_of(3ull << 30)));
+  reply(0, EngineEvent(estimate_of(3ull << 30)));
   EXPECT_TRUE(fits_ && *fits_);
   preflight({1 << 23, 16, 0, -1, ""});
   for (std::size_t number : {1, 2}) {
@@ -159,7 +159,7 @@ TEST_F(EngineBackendTest, PreflightLetsPassWhatFitsAndWhatCannotBeTold) {
   }
   EXPECT_TRUE(fits_ && *fits_) << "a broken estimate is no reason to refuse";
   preflight({1 << 22, 16, 0, -1, ""});
-  say(3, EngineFailed{errc::invalid_option, "no such cache type"});
+  reply(3, EngineFailed{errc::invalid_option, "no such cache type"});
   ASSERT_TRUE(fits_ && !*fits_);
   EXPECT_EQ(fits_->error().code, errc::invalid_option);
 }
@@ -173,7 +173,7 @@ TEST_F(EngineBackendTest, EachCauseOfTheChildComesThroughAndTheChildIsGone) {
                            errc::model_file_not_found, errc::invalid_option}) {
     load();
     make_socket(number);
-    say(number, EngineFailed{cause, "this is why"});
+    reply(number, EngineFailed{cause, "this is why"});
     ASSERT_TRUE(loaded_ && !*loaded_);
     EXPECT_EQ(loaded_->error().code, cause);
     EXPECT_EQ(loaded_->error().message, "this is why");
@@ -185,7 +185,7 @@ TEST_F(EngineBackendTest, ChildThatDiesWhileLoadingIsTheCauseWithItsLastOutput) 
   start();
   load();
   make_socket(0);
-  say(0, EngineProgress{0.1});
+  reply(0, EngineProgress{0.1});
   process(0).print("ggml: something terrible", true);
   process(0).die(SIGSEGV);
   settle();
@@ -200,7 +200,7 @@ TEST_F(EngineBackendTest, ChildThatDiesWhileLoadingIsTheCauseWithItsLastOutput) 
 TEST_F(EngineBackendTest, ChildThatTalksNonsenseHasFailedAndIsNotTheClientsFault) {
   start();
   load();
-  say(0, "{nonsense");
+  reply(0, "{nonsense");
   ASSERT_TRUE(loaded_ && !*loaded_);
   EXPECT_EQ(loaded_->error().code, errc::load_failed);
   EXPECT_FALSE(process(0).alive());
@@ -237,7 +237,7 @@ TEST_F(EngineBackendTest, StopAsksThenForces) {
   start();
   load();
   make_socket(0);
-  say(0, EngineReady{1});
+  reply(0, EngineReady{1});
   process(0).ignore_terminate();
   wait_for(run_stop(Millis(5000)));
   EXPECT_THAT(process(0).signals(), ElementsAre(SIGTERM));
@@ -253,7 +253,7 @@ TEST_F(EngineBackendTest, EndOfTheChildIsNoticedWithItsWords) {
   start();
   load();
   make_socket(0);
-  say(0, EngineReady{1});
+  reply(0, EngineReady{1});
   wait_for(watch());
   process(0).die(SIGKILL);
   settle();
@@ -268,8 +268,8 @@ TEST_F(EngineBackendTest, SpareTakesTheLoadAndIsReplacedWhenItIsOver) {
   ASSERT_EQ(spawner_.processes().size(), 1u);
   load();
   EXPECT_EQ(spawner_.processes().size(), 1u);
-  EXPECT_TRUE(parse_engine_load(heard_by(0)));
-  say(0, EngineReady{1});
+  EXPECT_TRUE(parse_engine_load(sent_to(0)));
+  reply(0, EngineReady{1});
   ASSERT_TRUE(loaded_ && *loaded_);
   EXPECT_EQ(spawner_.processes().size(), 2u);
   EXPECT_EQ(spawner_.running(), 2u);
@@ -279,12 +279,12 @@ TEST_F(EngineBackendTest, LaterChildrenAreToldWhichCpuBackendFits) {
   start();
   load();
   EXPECT_THAT(process(0).spec().environment, IsEmpty());
-  say(0, EngineReady{1, "/lib/libggml-cpu-zen4.so"});
+  reply(0, EngineReady{1, "/lib/libggml-cpu-zen4.so"});
   load();
   EXPECT_THAT(
       process(1).spec().environment,
       ElementsAre(testing::Pair("CORRAL_CPU_BACKEND", testing::Optional(std::string("/lib/libggml-cpu-zen4.so")))));
-  say(1, EngineReady{1});
+  reply(1, EngineReady{1});
 }
 
 TEST_F(EngineBackendTest, SpareThatDiedIsPassedOver) {
@@ -293,7 +293,7 @@ TEST_F(EngineBackendTest, SpareThatDiedIsPassedOver) {
   settle();
   load();
   ASSERT_EQ(spawner_.processes().size(), 2u);
-  say(1, EngineReady{1});
+  reply(1, EngineReady{1});
   EXPECT_TRUE(loaded_ && *loaded_);
 }
 
@@ -307,14 +307,14 @@ TEST_F(EngineBackendTest, SpareThatDiesInTheTurnOfItsOrderIsReplacedByAFreshChil
   ASSERT_EQ(spawner_.processes().size(), 2u);
   EXPECT_FALSE(loaded_);
   EXPECT_FALSE(process(0).alive());
-  say(1, EngineReady{1});
+  reply(1, EngineReady{1});
   EXPECT_TRUE(loaded_ && *loaded_);
 }
 
 TEST_F(EngineBackendTest, FailedLoadOfASpareIsNotTriedTwice) {
   start(true);
   load();
-  say(0, EngineProgress{0.1});
+  reply(0, EngineProgress{0.1});
   process(0).die(SIGSEGV);
   settle();
   ASSERT_TRUE(loaded_ && !*loaded_);
@@ -334,7 +334,7 @@ TEST_F(EngineBackendTest, SpareThatCannotBeStartedIsNoMisfortune) {
   spawner_.next_failure = Error(make_error_code(proc::errc::spawn_failed), "no");
   start(true);
   load();
-  say(0, EngineReady{1});
+  reply(0, EngineReady{1});
   EXPECT_TRUE(loaded_ && *loaded_);
 }
 

@@ -34,9 +34,9 @@ TEST_F(EngineOptionsTest, WhatTheEngineSaysOfItsDeviceCountsMoreThanWhatTheMachi
   start();
   LoadOptions cpu;
   cpu.llamacpp_backend = "cpu";
-  const auto load_on = [this](const LoadOptions& options, Device said) {
+  const auto load_on = [this](const LoadOptions& options, Device reported) {
     load(*backend_->resolve(*model(), options));
-    say(spawner_.processes().size() - 1, EngineReady{1, "", said});
+    reply(spawner_.processes().size() - 1, EngineReady{1, "", reported});
   };
   const auto next = [this](Device machine) {
     return backend_->device(*model(), *backend_->resolve(*model(), {}), machine);
@@ -60,24 +60,24 @@ TEST_F(EngineOptionsTest, AKindOfGpuThatTheEngineHasNotIsRefusedBeforeTheLoad) {
   for (std::size_t number : {0u, 1u}) {  // it may be there the next time
     preflight(resolved);
     ASSERT_EQ(spawner_.processes().size(), number + 1) << "only a child can tell";
-    EXPECT_EQ(parse_engine_load(heard_by(number))->options.llamacpp_backend, "vulkan");
-    say(number, EngineFailed{errc::backend_not_installed, "this engine has cpu", "llamacpp_backend"});
+    EXPECT_EQ(parse_engine_load(sent_to(number))->options.llamacpp_backend, "vulkan");
+    reply(number, EngineFailed{errc::backend_not_installed, "this engine has cpu", "llamacpp_backend"});
     ASSERT_TRUE(fits_ && !*fits_);
     EXPECT_EQ(fits_->error().code, errc::backend_not_installed);
     EXPECT_EQ(fits_->error().param, "llamacpp_backend");
   }
   preflight(resolved);
-  say(2, EngineEvent(estimate_of(1)));
+  reply(2, EngineEvent(estimate_of(1)));
   EXPECT_TRUE(fits_ && *fits_);
   preflight(resolved);
   EXPECT_TRUE(fits_ && *fits_) << "at once, known by now";
   EXPECT_EQ(spawner_.processes().size(), 3u);
 
   load(resolved);
-  say(3, EngineFailed{errc::backend_not_installed, "gone"});
+  reply(3, EngineFailed{errc::backend_not_installed, "gone"});
   preflight(resolved);
   ASSERT_EQ(spawner_.processes().size(), 5u) << "it was there, and has gone";
-  say(4, EngineFailed{errc::backend_not_installed, "gone"});
+  reply(4, EngineFailed{errc::backend_not_installed, "gone"});
   EXPECT_EQ(fits_->error().code, errc::backend_not_installed);
 }
 
@@ -129,7 +129,7 @@ TEST_F(EngineOptionsTest, WhatOnlyTheEngineCanRefuseIsAskedOfItBeforeTheLoad) {
     preflight(resolved);
     ASSERT_EQ(spawner_.processes().size(), ++asked);
     EXPECT_EQ(process(asked - 1).spec().argv.back(), "--estimate");
-    say(asked - 1, EngineFailed{errc::invalid_option, "another vocabulary", "draft_model"});
+    reply(asked - 1, EngineFailed{errc::invalid_option, "another vocabulary", "draft_model"});
     ASSERT_TRUE(fits_ && !*fits_);
     EXPECT_EQ(fits_->error().code, errc::invalid_option);
   };
@@ -144,7 +144,7 @@ TEST_F(EngineOptionsTest, WhatOnlyTheEngineCanRefuseIsAskedOfItBeforeTheLoad) {
   EXPECT_TRUE(fits_ && !*fits_) << "the files are as they were";
   draft.ctx_size = 4096;
   preflight(*backend_->resolve(*model(), draft));
-  say(asked++, EngineEvent(estimate_of(1)));
+  reply(asked++, EngineEvent(estimate_of(1)));
   EXPECT_TRUE(fits_ && *fits_);
   preflight(*backend_->resolve(*model(), draft));
   EXPECT_TRUE(fits_ && *fits_) << "known by now";

@@ -165,7 +165,7 @@ std::string to_line(const EngineEvent& event) {
     out.key("ready").begin_object().field("context_window", ready->context_window);
     if (!ready->cpu_backend.empty()) out.field("cpu_backend", ready->cpu_backend);
     if (ready->device != Device::none) out.field("device", name_of(ready->device));
-    if (ready->tells_requests) out.field("tells_requests", true);
+    if (ready->sends_requests) out.field("tells_requests", true);
     out.end_object();
   } else if (const auto* failed = std::get_if<EngineFailed>(&event)) {
     write_failed(out.key("failed"), *failed);

@@ -50,7 +50,7 @@ struct EngineReady {
   std::uint64_t context_window = 0;
   std::string cpu_backend = {};  // the library that it computes with; with it, later processes start faster
   Device device = Device::none;  // that has its layers
-  bool tells_requests = false;   // it sends EngineRequest
+  bool sends_requests = false;   // it sends EngineRequest
 };
 struct EngineFailed {
   // load_failed, load_out_of_memory, load_never_fits, model_file_not_found, backend_not_installed or invalid_option

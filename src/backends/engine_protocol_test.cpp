@@ -35,8 +35,8 @@ TEST(EngineProtocol, WhatBecomesOfARequest) {
     EXPECT_EQ(read.state, state);
   }
   EXPECT_FALSE(parse_engine_event(R"({"request":{"id":"x","state":"lost"}})"));
-  EXPECT_TRUE(round_trip(EngineReady{.tells_requests = true}).tells_requests);
-  EXPECT_FALSE(round_trip(EngineReady{}).tells_requests);
+  EXPECT_TRUE(round_trip(EngineReady{.sends_requests = true}).sends_requests);
+  EXPECT_FALSE(round_trip(EngineReady{}).sends_requests);
 }
 
 TEST(EngineProtocol, LoadComesBackAsItWent) {

@@ -316,8 +316,8 @@ std::uint64_t FakeBackend::context(const models::ModelInfo& model, const LoadOpt
   const auto tokens = options.ctx_size.value_or(-1);
   if (tokens <= 0) return usual_context;
   const auto trained = model.traits.context_length;
-  const auto most = std::min(max_context, trained == 0 ? max_context : trained);
-  return std::min(static_cast<std::uint64_t>(tokens), most);
+  const auto max = std::min(max_context, trained == 0 ? max_context : trained);
+  return std::min(static_cast<std::uint64_t>(tokens), max);
 }
 
 std::uint64_t FakeBackend::rough_bound(const models::ModelInfo&, const LoadOptions&) const { return bound; }

@@ -147,7 +147,7 @@ TEST_F(FilesTest, RequestsNameFilesInTheFoldersOfModelsOnlyAndLearnNothingOfOthe
   for (const auto& path : {inside / "good.gguf", inside / "deep/good", inside / "deep/../good.gguf",
                            outside / "leads-in.gguf", dir_ / "another-way/good.gguf", single})
     EXPECT_TRUE(check(path, folders)) << path;
-  std::set<std::string> told;
+  std::set<std::string> messages;
   for (const auto& path : {outside / "other.gguf", inside / "leads-out.gguf", inside / "../models-of-others/other.gguf",
                            inside / "notes.gguf", inside / "none.gguf", outside / "none.gguf", inside,
                            fs::path("/etc/passwd"), fs::path("/proc/self/environ"), fs::path("/")}) {
@@ -156,9 +156,9 @@ TEST_F(FilesTest, RequestsNameFilesInTheFoldersOfModelsOnlyAndLearnNothingOfOthe
     EXPECT_EQ(refused.error().code, errc::invalid_option);
     EXPECT_EQ(refused.error().param, "draft_model");
     auto text = refused.error().message;
-    told.insert(text.replace(text.find(path.native()), path.native().size(), "PATH"));
+    messages.insert(text.replace(text.find(path.native()), path.native().size(), "PATH"));
   }
-  EXPECT_THAT(told, SizeIs(1)) << "one answer, whatever is wrong";
+  EXPECT_THAT(messages, SizeIs(1)) << "one answer, whatever is wrong";
   EXPECT_FALSE(check(inside / "good.gguf", {}));
   EXPECT_EQ(check(std::string(100'000, 'x'), folders).error().message,
             "'draft_model' is not a path: it has 100000 bytes, at most 4096 are allowed");

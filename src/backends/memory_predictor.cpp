@@ -33,8 +33,8 @@ EngineLoad order(const models::ModelInfo& model, LoadOptions options) {
 }
 
 async::Task<Result<MemoryEstimate>> talk(proc::Child& child, std::string line) {
-  const auto told = co_await child.control()->write_line(std::move(line));
-  if (!told) co_return fail(errc::load_crashed, told.error().message);
+  const auto written = co_await child.control()->write_line(std::move(line));
+  if (!written) co_return fail(errc::load_crashed, written.error().message);
   const auto answer = co_await child.control()->read_line();
   if (!answer) co_return fail(errc::load_crashed, answer.error().message);
   auto event = parse_engine_event(*answer);
@@ -165,20 +165,20 @@ async::Task<Result<MemoryEstimate>> MemoryPredictor::ask_child(ModelPtr model, L
   if (!child) co_return fail(errc::load_failed, "the engine cannot be started: " + child.error().message);
   auto line = to_line(order(*model, std::move(options)));
   auto talking = talk(**child, std::move(line));
-  auto said = co_await async::with_timeout(timers_, options_.deadline, std::move(talking));
+  auto outcome = co_await async::with_timeout(timers_, options_.deadline, std::move(talking));
   const auto status = co_await (*child)->stop(Millis(0));
-  if (!said) {
+  if (!outcome) {
     co_return fail(errc::load_failed, fmt::format("no memory estimate of '{}' within {} s", model->name.value(),
                                                   options_.deadline.count() / 1000));
   }
-  if (!*said && said->error().code == errc::load_crashed) {
+  if (!*outcome && outcome->error().code == errc::load_crashed) {
     crashed = ended_by_itself(status);
     co_return fail(crashed ? errc::file_unusable : errc::load_crashed,
                    fmt::format("the engine ended while it estimated the memory of '{}': {}; its last output: {}",
                                model->name.value(), status.describe(), (*child)->log().text(kCauseLines)),
                    "model");
   }
-  co_return std::move(*said);
+  co_return std::move(*outcome);
 }
 
 async::Task<void> MemoryPredictor::stop() {

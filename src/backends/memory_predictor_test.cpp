@@ -75,14 +75,14 @@ class MemoryPredictorTest : public testing::Test {
     settle();
   }
   proc::FakeProcess& process(std::size_t number) { return *spawner_.processes().at(number); }
-  void say(std::size_t number, std::string line) {
+  void reply(std::size_t number, std::string line) {
     auto write = [](proc::FakeProcess& to, std::string text) -> async::Task<void> {
       co_await to.control().write_line(std::move(text));
     };
     group_.spawn("say", write(process(number), std::move(line)));
     settle();
   }
-  void say(std::size_t number, const EngineEvent& event) { say(number, to_line(event)); }
+  void reply(std::size_t number, const EngineEvent& event) { reply(number, to_line(event)); }
   static MemoryEstimate some(std::uint64_t kv) {
     MemoryEstimate estimate;
     estimate.devices = {{.device = "cpu", .kv = kv}};
@@ -106,7 +106,7 @@ TEST_F(MemoryPredictorTest, AsksAChildOnceAndKeepsItsAnswer) {
   EXPECT_EQ(process(0).spec().leftovers, engine_leftovers());
   EXPECT_FALSE(*first);
   EXPECT_FALSE(predictor_->known(model_, {}));
-  say(0, EngineEvent(some(5)));
+  reply(0, EngineEvent(some(5)));
   ASSERT_TRUE(*first && **first);
   EXPECT_EQ(***first, some(5));
   EXPECT_FALSE(process(0).alive());
@@ -119,7 +119,7 @@ TEST_F(MemoryPredictorTest, AsksAChildOnceAndKeepsItsAnswer) {
 
 TEST_F(MemoryPredictorTest, AnswersOutliveTheServerButNotTheirVersion) {
   ask();
-  say(0, EngineEvent(some(5)));
+  reply(0, EngineEvent(some(5)));
   stop();
   start();
   EXPECT_EQ(predictor_->known(model_, {}), some(5));
@@ -130,7 +130,7 @@ TEST_F(MemoryPredictorTest, AnswersOutliveTheServerButNotTheirVersion) {
 
 TEST_F(MemoryPredictorTest, BrokenFileOfAnswersIsAnEmptyOne) {
   ask();
-  say(0, EngineEvent(some(5)));
+  reply(0, EngineEvent(some(5)));
   for (const char* text : {"", "{", "[]", R"({"version":1,"answers":[5,{}]})", R"({"version":99,"answers":[]})"}) {
     stop();
     std::ofstream(dir_ / "state" / "estimates.json") << text;
@@ -145,11 +145,11 @@ TEST_F(MemoryPredictorTest, EqualQuestionsShareOneChildAndOthersTakeTurns) {
   larger.ctx_size = 65536;
   const auto third = ask(larger);
   EXPECT_THAT(spawner_.processes(), SizeIs(1));
-  say(0, EngineEvent(some(5)));
+  reply(0, EngineEvent(some(5)));
   EXPECT_TRUE(*first && *second);
   EXPECT_FALSE(*third);
   ASSERT_THAT(spawner_.processes(), SizeIs(2));
-  say(1, EngineEvent(some(6)));
+  reply(1, EngineEvent(some(6)));
   ASSERT_TRUE(*third && **third);
   EXPECT_EQ(***third, some(6));
 }
@@ -160,14 +160,14 @@ TEST_F(MemoryPredictorTest, WhoGivesUpLeavesTheAnswerToTheOthers) {
   const auto second = ask();
   impatient.cancel();
   settle();
-  say(0, EngineEvent(some(5)));
+  reply(0, EngineEvent(some(5)));
   EXPECT_FALSE(*first);
   EXPECT_TRUE(*second && **second);
 }
 
 TEST_F(MemoryPredictorTest, AnotherFileOrOptionIsAnotherQuestionAndThreadsAreNot) {
   ask();
-  say(0, EngineEvent(some(5)));
+  reply(0, EngineEvent(some(5)));
   LoadOptions options;
   options.threads = 3;
   EXPECT_TRUE(predictor_->known(model_, options));
@@ -183,7 +183,7 @@ TEST_F(MemoryPredictorTest, AnotherFileOrOptionIsAnotherQuestionAndThreadsAreNot
   options = {};
   options.draft_model = (dir_ / "a-1.gguf").native();
   ask(options);
-  say(1, EngineEvent(some(6)));
+  reply(1, EngineEvent(some(6)));
   EXPECT_TRUE(predictor_->known(model_, options));
   std::ofstream(dir_ / "a-1.gguf") << "another draft";
   look({dir_ / "a-1.gguf"});
@@ -192,7 +192,7 @@ TEST_F(MemoryPredictorTest, AnotherFileOrOptionIsAnotherQuestionAndThreadsAreNot
 
 TEST_F(MemoryPredictorTest, CausesOfTheChildComeThroughAndAreNotKept) {
   const auto first = ask();
-  say(0, EngineFailed{errc::invalid_option, "no such cache type", "cache_type_k"});
+  reply(0, EngineFailed{errc::invalid_option, "no such cache type", "cache_type_k"});
   ASSERT_TRUE(*first && !**first);
   EXPECT_EQ((*first)->error().code, errc::invalid_option);
   EXPECT_EQ((*first)->error().param, "cache_type_k");
@@ -204,7 +204,7 @@ TEST_F(MemoryPredictorTest, CausesOfTheChildComeThroughAndAreNotKept) {
   EXPECT_EQ((*second)->error().code, errc::load_crashed);
   EXPECT_THAT((*second)->error().message, HasSubstr("out of memory"));
   const auto third = ask();
-  say(2, "{nonsense");
+  reply(2, "{nonsense");
   ASSERT_TRUE(*third && !**third);
   EXPECT_EQ((*third)->error().code, errc::load_failed);
   EXPECT_THAT(spawner_.processes(), SizeIs(3));

@@ -27,8 +27,8 @@ constexpr int kLooks = 4;
 
 async::Task<Result<std::string>> answer(proc::ControlChannel& channel) {
   std::string line(remote::kAskAlive);
-  const auto told = co_await channel.write_line(std::move(line));
-  if (!told) co_return std::unexpected(told.error());
+  const auto written = co_await channel.write_line(std::move(line));
+  if (!written) co_return std::unexpected(written.error());
   co_return co_await channel.read_line();
 }
 

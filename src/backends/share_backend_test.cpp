@@ -62,11 +62,11 @@ class ShareBackendTest : public testing::Test {
     }
   }
   proc::FakeProcess& process() { return *spawner_.processes().at(0); }
-  void say(std::string line) {
+  void reply(std::string line) {
     auto write = [&]() -> async::Task<void> { co_await process().control().write_line(line); };
     run(write());
   }
-  void say(const remote::WorkerEvent& event) { say(remote::to_line(event)); }
+  void reply(const remote::WorkerEvent& event) { reply(remote::to_line(event)); }
   std::filesystem::path socket() const { return dir_ / "share-5.sock"; }
   std::string failure() const { return !loaded_ ? "it loads" : *loaded_ ? "none" : loaded_->error().message; }
 
@@ -91,7 +91,7 @@ TEST_F(ShareBackendTest, AWorkerIsStartedWithWhatItMayTakeAndReadyWhenItSaysSo) 
   EXPECT_TRUE(spec.binds_itself);
   EXPECT_GT(spec.log.bytes_per_second, 0u) << "whatever it prints";
   EXPECT_EQ(failure(), "it loads");
-  say(remote::WorkerReady{.llama = "9.9", .devices = {engine::ComputeDevice()}});
+  reply(remote::WorkerReady{.llama = "9.9", .devices = {engine::ComputeDevice()}});
   EXPECT_EQ(failure(), "none");
   EXPECT_EQ(backend_->socket(), socket());
   EXPECT_EQ(backend_->llama(), "9.9");
@@ -129,7 +129,7 @@ TEST_F(ShareBackendTest, WhatItHasAndDoesIsThatOfWhoComputes) {
 
 TEST_F(ShareBackendTest, NobodyWatchesAWorkerThatIsOver) {
   start({.number = 5, .bytes = 77, .cache = {}, .llama = ""});
-  say(remote::WorkerReady{.llama = "9.9"});
+  reply(remote::WorkerReady{.llama = "9.9"});
   timers_.advance(Millis(1'000));  // it is being asked
   settle();
   run(server_->stop(Millis(0)));
@@ -142,21 +142,21 @@ TEST_F(ShareBackendTest, NobodyWatchesAWorkerThatIsOver) {
 
 TEST_F(ShareBackendTest, AnotherVersionIsRefusedAndItsProcessGoes) {
   start({.number = 5, .bytes = 77, .cache = {}, .llama = "9.9"});
-  say(remote::WorkerReady{.llama = "9.8"});
+  reply(remote::WorkerReady{.llama = "9.8"});
   EXPECT_THAT(failure(), HasSubstr("9.8"));
   EXPECT_EQ(spawner_.running(), 0u);
 }
 
 TEST_F(ShareBackendTest, WhyThereIsNoWorkerIsTold) {
   start({.number = 5, .bytes = 77, .cache = {}, .llama = ""});
-  say(remote::WorkerFailed{"namespaces are forbidden here"});
+  reply(remote::WorkerFailed{"namespaces are forbidden here"});
   EXPECT_THAT(failure(), HasSubstr("namespaces are forbidden here"));
   EXPECT_EQ(spawner_.running(), 0u);
 }
 
 TEST_F(ShareBackendTest, AWorkerThatTalksNonsenseIsEnded) {
   start({.number = 5, .bytes = 77, .cache = {}, .llama = ""});
-  say("{]");
+  reply("{]");
   EXPECT_THAT(failure(), HasSubstr("invalid message"));
   EXPECT_EQ(spawner_.running(), 0u);
 }
@@ -179,7 +179,7 @@ TEST_F(ShareBackendTest, AProgramThatIsntThereIsAFailure) {
 // SIGTERM has its shadow kill it and wait until its memory is free; SIGKILL would end the shadow at once.
 TEST_F(ShareBackendTest, ItIsOverWhenItsMemoryIsFreeWhateverTheGrace) {
   start({.number = 5, .bytes = 77, .cache = {}, .llama = ""});
-  say(remote::WorkerReady{.llama = "9.9"});
+  reply(remote::WorkerReady{.llama = "9.9"});
   process().ignore_terminate();
   run(server_->stop(Millis(0)));
   EXPECT_THAT(process().signals(), ElementsAre(SIGCONT, SIGTERM));
@@ -193,7 +193,7 @@ TEST_F(ShareBackendTest, ItIsOverWhenItsMemoryIsFreeWhateverTheGrace) {
 
 TEST_F(ShareBackendTest, AShadowThatDoesNothingGoesInTheEnd) {
   start({.number = 5, .bytes = 77, .cache = {}, .llama = ""});
-  say(remote::WorkerReady{.llama = "9.9"});
+  reply(remote::WorkerReady{.llama = "9.9"});
   process().ignore_terminate();
   run(server_->stop(Millis(0)));
   timers_.advance(Millis(300'000));
@@ -204,7 +204,7 @@ TEST_F(ShareBackendTest, AShadowThatDoesNothingGoesInTheEnd) {
 
 TEST_F(ShareBackendTest, TheEndOfAWorkerIsSeenAndItsSocketGoes) {
   start({.number = 5, .bytes = 77, .cache = {}, .llama = ""});
-  say(remote::WorkerReady{.llama = "9.9"});
+  reply(remote::WorkerReady{.llama = "9.9"});
   run(watch());
   process().die(SIGKILL);
   settle();
@@ -215,7 +215,7 @@ TEST_F(ShareBackendTest, TheEndOfAWorkerIsSeenAndItsSocketGoes) {
 // As `corral rpc-worker` answers; or not.
 TEST_F(ShareBackendTest, AWorkerThatGivesNoSignOfLifeIsKilled) {
   start({.number = 5, .bytes = 77, .cache = {}, .llama = ""});
-  say(remote::WorkerReady{.llama = "9.9"});
+  reply(remote::WorkerReady{.llama = "9.9"});
   run(watch());
   const auto pass_second = [&] {
     timers_.advance(Millis(1'000));

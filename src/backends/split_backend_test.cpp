@@ -23,12 +23,12 @@ TEST_F(SplitBackendTest, TheEngineIsToldWhereTheOtherPartsAre) {
   start();
   plan();
   load_split();
-  const auto order = *parse_engine_load(heard_by(0));
+  const auto order = *parse_engine_load(sent_to(0));
   ASSERT_EQ(order.remotes.size(), 2u);
   EXPECT_EQ(order.remotes[1].endpoint, "127.0.0.1:2");
   EXPECT_EQ(order.remotes[1].share, 8);
   EXPECT_EQ(order.own_share, 9);
-  say(0, EngineReady{4096, "", Device::cpu});
+  reply(0, EngineReady{4096, "", Device::cpu});
   ASSERT_TRUE(loaded_ && *loaded_);
   EXPECT_EQ(server_->facts().predicted->total(), 100u);
 }
@@ -37,8 +37,8 @@ TEST_F(SplitBackendTest, ALoadThatIsntOfThePlanHasNoParts) {
   start();
   plan();
   load();
-  EXPECT_TRUE(parse_engine_load(heard_by(0))->remotes.empty());
-  say(0, EngineReady{4096, "", Device::cpu});
+  EXPECT_TRUE(parse_engine_load(sent_to(0))->remotes.empty());
+  reply(0, EngineReady{4096, "", Device::cpu});
 }
 
 // The spare has loaded nothing yet: it is as good as a new process.
@@ -46,11 +46,11 @@ TEST_F(SplitBackendTest, ItTakesTheSpareAndLeavesNobodyItsProcess) {
   start(true);
   plan();
   load_split();
-  EXPECT_EQ(parse_engine_load(heard_by(0))->remotes.size(), 2u);
-  say(0, EngineReady{4096, "", Device::cpu});
+  EXPECT_EQ(parse_engine_load(sent_to(0))->remotes.size(), 2u);
+  reply(0, EngineReady{4096, "", Device::cpu});
   load();
   ASSERT_GE(spawner_.processes().size(), 2u);
-  say(1, EngineReady{4096, "", Device::cpu});
+  reply(1, EngineReady{4096, "", Device::cpu});
   EXPECT_TRUE(loaded_ && *loaded_);
 }
 

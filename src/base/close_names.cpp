@@ -3,19 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
+
 namespace corral {
 namespace {
 
 constexpr std::size_t kMaxLength = 256;
 constexpr std::size_t kMinContained = 3;
 
-constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-std::string fold(std::string_view text) {
-  std::string folded(text.substr(0, kMaxLength));
-  std::ranges::transform(folded, folded.begin(), lower);
-  return folded;
-}
+std::string fold(std::string_view text) { return to_lower(text.substr(0, kMaxLength)); }
 
 }  // namespace
 

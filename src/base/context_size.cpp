@@ -31,24 +31,24 @@ std::uint64_t rounded_up(std::uint64_t tokens) { return (tokens + kMultiple - 1)
 }  // namespace
 
 std::uint32_t automatic_context(std::uint64_t trained, std::span<const ContextMemory> memory) {
-  const std::uint64_t most = trained == 0 ? kFirstContext : std::min(trained, kMax);
+  const std::uint64_t max = trained == 0 ? kFirstContext : std::min(trained, kMax);
   const std::uint64_t half = room(memory, 1, 2), agent = std::min<std::uint64_t>(kAgentContext, room(memory, 3, 4));
   const std::uint64_t tokens = std::max(half, agent);
   if (memory.empty() || tokens <= kFirstContext)
-    return static_cast<std::uint32_t>(std::min<std::uint64_t>(most, kFirstContext));
-  return static_cast<std::uint32_t>(tokens >= most ? most : step_below(tokens));
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(max, kFirstContext));
+  return static_cast<std::uint32_t>(tokens >= max ? max : step_below(tokens));
 }
 
-std::uint32_t grown_context(std::uint32_t now, std::uint32_t needed, std::uint32_t most,
+std::uint32_t grown_context(std::uint32_t now, std::uint32_t needed, std::uint32_t max,
                             std::span<const ContextMemory> memory) {
-  if (needed <= now || needed > most) return now;
+  if (needed <= now || needed > max) return now;
   const std::uint64_t both = room(memory, 7, 8);
   const auto fits = [&](std::uint64_t tokens) { return tokens + now <= both; };
   std::uint64_t doubled = std::max<std::uint64_t>(now, 1);
   while (doubled < needed) doubled *= 2;
-  doubled = std::min<std::uint64_t>(rounded_up(doubled), std::max<std::uint64_t>(most, needed));
+  doubled = std::min<std::uint64_t>(rounded_up(doubled), std::max<std::uint64_t>(max, needed));
   if (fits(doubled)) return static_cast<std::uint32_t>(doubled);
-  const std::uint64_t little = std::min<std::uint64_t>(rounded_up(needed + needed / 8), most);
+  const std::uint64_t little = std::min<std::uint64_t>(rounded_up(needed + needed / 8), max);
   return static_cast<std::uint32_t>(little >= needed && fits(little) ? little : now);
 }
 

@@ -23,10 +23,10 @@ struct ContextMemory {
 // so that small changes of free memory have no effect.
 std::uint32_t automatic_context(std::uint64_t trained, std::span<const ContextMemory> memory);
 
-// The new number of KV cells when `now` cells are too few and `needed` are required, at most `most`: doubled until
+// The new number of KV cells when `now` cells are too few and `needed` are required, at most `max`: doubled until
 // enough. If there is too little memory for that, `needed` and a little more; `now` if neither is possible. During the
 // growth old and new cells exist together; an eighth of the memory stays free.
-std::uint32_t grown_context(std::uint32_t now, std::uint32_t needed, std::uint32_t most,
+std::uint32_t grown_context(std::uint32_t now, std::uint32_t needed, std::uint32_t max,
                             std::span<const ContextMemory> memory);
 
 }  // namespace corral

@@ -79,9 +79,9 @@ TEST(AutomaticContext, AlwaysHoldsItsPromises) {
   }
 }
 
-std::uint32_t grown(std::uint32_t now, std::uint32_t needed, std::uint32_t most, std::uint64_t free) {
+std::uint32_t grown(std::uint32_t now, std::uint32_t needed, std::uint32_t max, std::uint64_t free) {
   const ContextMemory memory[] = {{kKiB, free}};
-  return grown_context(now, needed, most, memory);
+  return grown_context(now, needed, max, memory);
 }
 
 TEST(GrownContext, DoublesUntilItHoldsWhatIsNeeded) {
@@ -105,13 +105,13 @@ TEST(GrownContext, AlwaysHoldsItsPromises) {
   for (int i = 0; i < 100'000; ++i) {
     const auto now = static_cast<std::uint32_t>(1 + random() % 100'000),
                needed = static_cast<std::uint32_t>(random() % 300'000),
-               most = static_cast<std::uint32_t>(1 + random() % 300'000);
+               max = static_cast<std::uint32_t>(1 + random() % 300'000);
     const ContextMemory memory[] = {{1 + random() % (256 * kKiB), random() % (64 * kGiB)}};
-    const std::uint64_t cells = grown_context(now, needed, most, memory);
+    const std::uint64_t cells = grown_context(now, needed, max, memory);
     if (cells == now) continue;
     ASSERT_GT(cells, now);
     ASSERT_GE(cells, needed);
-    ASSERT_LE(cells, most);
+    ASSERT_LE(cells, max);
     ASSERT_LE((cells + now) * memory[0].per_token, memory[0].free);
   }
 }

@@ -10,6 +10,6 @@ namespace corral {
 inline constexpr std::size_t kMaxExcerpt = 300;
 
 // The beginning of a text, in whole characters; "…" replaces the rest, if any.
-std::string excerpt(std::string_view text, std::size_t most = kMaxExcerpt);
+std::string excerpt(std::string_view text, std::size_t max = kMaxExcerpt);
 
 }  // namespace corral

@@ -48,8 +48,8 @@ std::optional<unsigned> make_arena() {
   unsigned arena = 0;
   size = sizeof(arena);
   if (mallctl("arenas.create", &arena, &size, static_cast<void*>(&ours), sizeof(ours)) != 0) return std::nullopt;
-  std::size_t most = kGrowthBytes;  // refused where ranges don't grow
-  mallctl(("arena." + std::to_string(arena) + ".retain_grow_limit").c_str(), nullptr, nullptr, &most, sizeof(most));
+  std::size_t max = kGrowthBytes;  // refused where ranges don't grow
+  mallctl(("arena." + std::to_string(arena) + ".retain_grow_limit").c_str(), nullptr, nullptr, &max, sizeof(max));
   return arena;
 }
 

@@ -1,5 +1,7 @@
 #include "base/memory_estimate.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace corral {
@@ -11,8 +13,10 @@ std::string readable(std::uint64_t bytes) {
   return value < kGiB ? fmt::format("{:.0f} MiB", value / kMiB) : fmt::format("{:.1f} GiB", value / kGiB);
 }
 
+// Estimates also come from other processes and from files, so their numbers may contradict each other.
 std::uint64_t host_buffers(const MemoryEstimate& estimate) {
-  return (estimate.devices.empty() ? 0 : estimate.devices.front().total()) - estimate.in_place;
+  const std::uint64_t host = estimate.devices.empty() ? 0 : estimate.devices.front().total();
+  return host - std::min(host, estimate.in_place);
 }
 
 }  // namespace

@@ -27,6 +27,16 @@ TEST(MemoryEstimate, FilePagesAreResidentButNeedNotFit) {
   EXPECT_EQ(estimate.unreclaimable(), 5 * kGiB + kGiB / 2);
 }
 
+// The difference wrapped around, and the model needed 16 EiB.
+TEST(MemoryEstimate, MoreInPlaceThanTheHostHasCountsAsNoBuffers) {
+  MemoryEstimate estimate = some_estimate();
+  estimate.in_place = 7 * kGiB;
+  EXPECT_EQ(estimate.unreclaimable(), estimate.process);
+  EXPECT_EQ(estimate.resident(), estimate.mapped + estimate.process);
+  estimate.devices.clear();
+  EXPECT_EQ(estimate.unreclaimable(), estimate.process);
+}
+
 TEST(MemoryEstimate, NeverFitsNamesEachDeviceWithNeedAndHave) {
   MemoryEstimate estimate = some_estimate();
   EXPECT_TRUE(never_fits(estimate, 6 * kGiB).empty());

@@ -80,9 +80,10 @@ AccessProblem kept_out(const PathStep& step, const FileUser& user, bool last) {
                         what, step.mode),
             fmt::format("getfacl {} and systemctl cat corral", shell_word(path))};
   }
-  const char whose = class_of(step, user);
+  const char permission_class = class_of(step, user);
   return {step.path, fmt::format("{} (mode {:04o}, owner '{}')", what, step.mode, step.owner_name),
-          fmt::format("{}chmod {}+{} {}", whose == 'u' ? "" : "sudo ", whose, letters_of(need), shell_word(path))};
+          fmt::format("{}chmod {}+{} {}", permission_class == 'u' ? "" : "sudo ", permission_class, letters_of(need),
+                      shell_word(path))};
 }
 
 }  // namespace
@@ -111,8 +112,8 @@ std::optional<FileUser> find_user(uid_t id) {
 bool mode_allows(const PathStep& step, const FileUser& user, mode_t need) {
   constexpr unsigned kOwnerShift = 6, kGroupShift = 3;
   if (user.id == 0) return true;
-  const char whose = class_of(step, user);
-  const unsigned shift = whose == 'u' ? kOwnerShift : whose == 'g' ? kGroupShift : 0;
+  const char permission_class = class_of(step, user);
+  const unsigned shift = permission_class == 'u' ? kOwnerShift : permission_class == 'g' ? kGroupShift : 0;
   return ((step.mode >> shift) & need) == need;
 }
 

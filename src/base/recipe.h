@@ -1,11 +1,11 @@
-// The recipes: the backend of a model, its devices, and how it shares an NPU. One table for the registry of models, the
-// decision core and the API. It has all recipes, whether their program is installed or not; a load of a missing one
-// fails before any eviction. Plain values; safe on every thread.
+// The recipes: the backend of a model, its devices, and how it shares an NPU. A constant
+// table, which RecipeTable extends by the user's own recipes for the registry of models, the decision core and the API.
+// It has all recipes, whether their program is installed or not; a load of a missing one fails before any eviction.
+// Plain values; safe on every thread.
 #pragma once
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "base/model_type.h"
@@ -29,14 +29,8 @@ struct Recipe {
 };
 
 std::span<const Recipe> recipes();
-// nullptr: unknown name.
-const Recipe* find_recipe(std::string_view name);
 bool serves(const Recipe& recipe, ModelType type);
-// "llamacpp, oga-cpu, ..."
-std::string recipe_names();
-
-// How a model of this recipe uses the NPU, by its actual device: none without an NPU. An unknown recipe is assumed to
-// need it alone.
-NpuUse npu_use(std::string_view recipe, Device effective);
+// The models of these recipes are GGUF files, including files that a scan finds.
+bool takes_gguf(std::string_view recipe);
 
 }  // namespace corral

@@ -1,9 +1,10 @@
 #include "base/sampler_kind.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include <fmt/format.h>
+
+#include "base/text.h"
 
 namespace corral {
 namespace {
@@ -38,7 +39,7 @@ constexpr SamplerKind kDefault[] = {
 std::string plain(std::string_view name) {
   std::string text;
   for (const char c : name) {
-    if (c != '_' && c != '-') text.push_back(static_cast<char>(std::tolower(static_cast<unsigned char>(c))));
+    if (c != '_' && c != '-') text.push_back(to_lower(c));
   }
   return text;
 }

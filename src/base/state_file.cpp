@@ -1,5 +1,6 @@
 #include "base/state_file.h"
 
+#include <algorithm>
 #include <cerrno>
 
 #include <fcntl.h>
@@ -17,12 +18,6 @@ namespace fs = std::filesystem;
 std::unexpected<Error> refused(std::string_view what, const fs::path& path, int number) {
   const std::error_code code(number, std::system_category());
   return std::unexpected<Error>(std::in_place, code, fmt::format("{} {}: {}", what, path.native(), code.message()));
-}
-
-// A folder's names are on the disk only after a sync of the folder itself.
-bool sync_folder(const fs::path& folder) {
-  const UniqueFd handle(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  return handle && ::fsync(handle.get()) == 0;
 }
 
 // The folders above may be as new as the file, created now or by a process that didn't wait for the disk. Folders that
@@ -59,26 +54,27 @@ Result<> write_whole(const fs::path& path, std::string_view text, Durability wha
   if (::rename(fresh.c_str(), path.c_str()) != 0) return refused("can't write", path, errno);
   if (what == Durability::crash) return {};
   const auto folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  if (!sync_folder(folder)) return refused("can't write", path, errno);
+  if (const auto failed = sync_folder(folder)) return refused("can't write", path, failed.value());
   sync_folders_above(folder);
   return {};
 }
 
 }  // namespace
 
-Result<std::optional<std::string>> read_state_file(const fs::path& path) {
+Result<std::optional<std::string>> read_state_file(const fs::path& path, std::size_t max) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
   if (!file) return refused("can't read", path, errno);
   std::string text;
   char buffer[16 * 1024];
-  while (true) {
-    const auto got = ::read(file.get(), buffer, sizeof buffer);
+  while (text.size() < max) {
+    const auto got = ::read(file.get(), buffer, std::min(sizeof buffer, max - text.size()));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return refused("can't read", path, errno);
-    if (got == 0) return text;
+    if (got == 0) break;
     text.append(buffer, static_cast<std::size_t>(got));
   }
+  return text;
 }
 
 Result<> write_state_file(const fs::path& path, std::string_view text, Durability what) {
@@ -89,6 +85,12 @@ Result<> replace_user_file(const fs::path& path, std::string_view text) {
   struct stat now{};
   const bool exists = ::stat(path.c_str(), &now) == 0;
   return write_whole(path, text, Durability::power_loss, exists ? &now : nullptr);
+}
+
+std::error_code sync_folder(const fs::path& folder) {
+  const UniqueFd handle(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const bool synced = handle && ::fsync(handle.get()) == 0;
+  return synced ? std::error_code() : std::error_code(errno, std::system_category());
 }
 
 fs::path set_aside(const fs::path& path) {

@@ -57,6 +57,22 @@ TEST_F(StateFile, IsReplacedAsAWhole) {
   EXPECT_EQ(std::distance(fs::directory_iterator(path.parent_path()), {}), 1);
 }
 
+TEST_F(StateFile, IsReadUpToALimit) {
+  const auto path = root_ / "state.json";
+  const std::string text(100'000, 'x');  // more than is read at once
+  ASSERT_TRUE(write_state_file(path, text + "yz"));
+  EXPECT_EQ(read_state_file(path).value(), text + "yz");
+  EXPECT_EQ(read_state_file(path, text.size() + 1).value(), text + "y");
+  EXPECT_EQ(read_state_file(path, text.size() + 3).value(), text + "yz");
+  EXPECT_FALSE(read_state_file(root_)) << "a folder has no text";
+}
+
+TEST_F(StateFile, TheNamesOfAFolderAreSyncedOrItSaysWhyNot) {
+  EXPECT_FALSE(sync_folder(root_));
+  EXPECT_TRUE(was_synced(root_));
+  EXPECT_EQ(sync_folder(root_ / "missing"), std::errc::no_such_file_or_directory);
+}
+
 // A new folder's name stands in the one above: a file in it was lost with it.
 TEST_F(StateFile, WhatSurvivesAPowerLossIsOnTheDiskWithItsFolders) {
   const auto path = root_ / "a" / "b" / "state.json";

@@ -24,7 +24,7 @@ std::string quoted(std::string_view text) {
 }
 
 // Maximum length of an answer: some agents reserve this part of the context.
-std::int64_t most_said(const LaunchRequest& request) { return std::min<std::int64_t>(request.context / 4, 16384); }
+std::int64_t max_output(const LaunchRequest& request) { return std::min<std::int64_t>(request.context / 4, 16384); }
 
 LaunchPlan claude(const LaunchRequest& request) {
   LaunchPlan plan{.program = "claude"};
@@ -64,7 +64,7 @@ LaunchPlan codex(const LaunchRequest& request) {
 // Merged with the user's own settings, for this start only.
 LaunchPlan opencode(const LaunchRequest& request) {
   LaunchPlan plan{.program = "opencode"};
-  const json::Object limit{{"context", request.context}, {"output", most_said(request)}};
+  const json::Object limit{{"context", request.context}, {"output", max_output(request)}};
   const json::Object provider{
       {"npm", "@ai-sdk/openai-compatible"},
       {"name", "corral"},
@@ -102,7 +102,7 @@ LaunchPlan pi(const LaunchRequest& request) {
                                 {"input", std::move(inputs)},
                                 {"cost", no_cost},
                                 {"contextWindow", request.context},
-                                {"maxTokens", most_said(request)}});
+                                {"maxTokens", max_output(request)}});
   const json::Object provider{{"baseUrl", request.url + "/v1"},
                               {"apiKey", "CORRAL_API_KEY_OF_PI"},
                               {"api", "openai-completions"},

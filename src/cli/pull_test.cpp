@@ -100,16 +100,16 @@ TEST_F(PullCommandTest, failures_and_refusals_are_told) {
 }
 
 TEST_F(PullCommandTest, going_on_is_only_advised_when_a_part_is_here_and_of_use) {
-  const auto told = [this](const std::string& last, const std::string& code) {
+  const auto printed = [this](const std::string& last, const std::string& code) {
     server_.answers.clear();
     stream({{"plan", kPlan}, {"progress", last}, {"error", R"({"error":"it failed","code":")" + code + R"("})"}});
     EXPECT_EQ(run({"pull", "org/repo:Q4_K_M"}), kExitFailed);
     return err();
   };
-  EXPECT_THAT(told(kHalf, "hub_unreachable"), HasSubstr("it failed; 1.0 GiB of 2.0 GiB downloaded; resume with"));
-  EXPECT_THAT(told(kHalf, "wrong_content"), HasSubstr("corral: it failed\n"));
-  EXPECT_THAT(told(progress(0), "hub_unreachable"), HasSubstr("corral: it failed\n"));
-  EXPECT_THAT(told(kWhole, "model_malformed"), HasSubstr("corral: it failed\n"));
+  EXPECT_THAT(printed(kHalf, "hub_unreachable"), HasSubstr("it failed; 1.0 GiB of 2.0 GiB downloaded; resume with"));
+  EXPECT_THAT(printed(kHalf, "wrong_content"), HasSubstr("corral: it failed\n"));
+  EXPECT_THAT(printed(progress(0), "hub_unreachable"), HasSubstr("corral: it failed\n"));
+  EXPECT_THAT(printed(kWhole, "model_malformed"), HasSubstr("corral: it failed\n"));
 }
 
 TEST_F(PullCommandTest, what_is_too_large_is_said_before) {

@@ -48,8 +48,8 @@ void give_alias(const CommandContext& context, const PullTarget& target, const P
 // The events of a pull.
 class PullEvents {
  public:
-  PullEvents(const CommandContext& context, bool told)
-      : context_(context), told_(told), bars_(context.terminal, context.clock) {}
+  PullEvents(const CommandContext& context, bool printed)
+      : context_(context), printed_(printed), bars_(context.terminal, context.clock) {}
 
   void take(std::string_view event, std::string_view data) {
     if (event == "plan") return take_plan(data);
@@ -83,11 +83,11 @@ class PullEvents {
     auto plan = parse_plan(data);
     if (!plan) return;
     plan_ = std::move(*plan);
-    if (!told_) context_.terminal.err << printable(plan_text(*plan_)) << std::flush;
+    if (!printed_) context_.terminal.err << printable(plan_text(*plan_)) << std::flush;
   }
 
   const CommandContext& context_;
-  const bool told_;
+  const bool printed_;
   FileBars bars_;
   DownloadProgress last_;
   std::optional<PullPlan> plan_;
@@ -128,15 +128,15 @@ std::optional<std::string> here_by_full_name(const CommandContext& context, cons
   return target.model_name;
 }
 
-Error no_such_model(const CommandContext& context, const std::string& name, std::string said) {
+Error no_such_model(const CommandContext& context, const std::string& name, std::string message) {
   std::vector<std::string> names;
   for (const auto& model : known_models(context).models) names.push_back(model.name);
   auto close = close_names(name, names, kMaxHints);
   for (auto& one : close) one = fmt::format("'{}'", one);
-  if (!said.ends_with('?') && !said.ends_with('.')) said += '.';
-  if (!close.empty()) said += fmt::format(" Known models with similar names: {}.", fmt::join(close, ", "));
+  if (!message.ends_with('?') && !message.ends_with('.')) message += '.';
+  if (!close.empty()) message += fmt::format(" Known models with similar names: {}.", fmt::join(close, ", "));
   const auto words = name.substr(0, name.find(':'));
-  return {errc::request_failed, fmt::format("{} Search for others with: corral search {}", said, shell_word(words))};
+  return {errc::request_failed, fmt::format("{} Search for others with: corral search {}", message, shell_word(words))};
 }
 
 Result<PullPlan> plan_of(const CommandContext& context, const PullTarget& target) {
@@ -171,8 +171,8 @@ std::string plan_text(const PullPlan& plan) {
   return text;
 }
 
-Result<Pulled> pull_with_progress(const CommandContext& context, const PullTarget& target, bool told) {
-  PullEvents events(context, told);
+Result<Pulled> pull_with_progress(const CommandContext& context, const PullTarget& target, bool printed) {
+  PullEvents events(context, printed);
   const auto on_event = [&](std::string_view event, std::string_view data) { events.take(event, data); };
   const PullBody body{.model_name = target.model_name, .checkpoint = target.checkpoint, .stream = true};
   const auto reply = context.api.stream(ApiRequest::post("/api/v1/pull", pull_body(body)), on_event);

@@ -27,7 +27,7 @@ bool names_a_source(std::string_view name);
 // The local name of a known model, which may have been downloaded by its full name. Nothing: it isn't on this disk.
 std::optional<std::string> here_by_full_name(const CommandContext& context, const PullTarget& target);
 // The error for a name that is neither local nor known, with close known names and the search.
-Error no_such_model(const CommandContext& context, const std::string& name, std::string said);
+Error no_such_model(const CommandContext& context, const std::string& name, std::string message);
 
 // The plan of a pull. Errors: those of ServerApi, and request_failed.
 Result<PullPlan> plan_of(const CommandContext& context, const PullTarget& target);
@@ -41,7 +41,7 @@ struct Pulled {
 };
 // Downloads it and shows the progress; true: the plan has already been shown. Errors: those of ServerApi, whose
 // messages contain the command to resume; request_failed.
-Result<Pulled> pull_with_progress(const CommandContext& context, const PullTarget& target, bool told);
+Result<Pulled> pull_with_progress(const CommandContext& context, const PullTarget& target, bool printed);
 
 // The table of known models, with the user's own next to the configuration file; prints a warning if the user's file is
 // invalid.

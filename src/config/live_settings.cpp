@@ -71,17 +71,17 @@ LiveSettings::LiveSettings(Sources sources, ConfigFile file, ServeSettings setti
       wanted_(in_force_) {}
 
 LiveSettings::Settings LiveSettings::in_force() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return in_force_;
 }
 
 LiveSettings::Settings LiveSettings::wanted() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return wanted_;
 }
 
 std::string LiveSettings::problem() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return problem_;
 }
 
@@ -96,7 +96,7 @@ Result<ServeSettings> LiveSettings::in_force_with(const ServeSettings& settings)
 }
 
 bool LiveSettings::take(Sources sources, ServeSettings wanted, ServeSettings in_force) {
-  const auto differs = [&](const Option& option) { return !same_value(option, *in_force_, in_force); };
+  const auto differs = [&](const Option& option) REQUIRES(mutex_) { return !same_value(option, *in_force_, in_force); };
   const bool changed = std::ranges::any_of(options(), differs);
   sources_ = std::move(sources);
   in_force_ = std::make_shared<const ServeSettings>(std::move(in_force));
@@ -108,7 +108,7 @@ Result<std::vector<const Option*>> LiveSettings::set(const SetValues& values) {
   std::vector<const Option*> rows;
   bool changed = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     Sources next = sources_;
     next.has_key_file = has_key_file();
     for (const auto& [key, value] : values) {
@@ -152,7 +152,7 @@ Result<ServeSettings> LiveSettings::with_file(Sources& sources) const {
 bool LiveSettings::reread(Gone gone) {
   bool changed = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::error_code ignored;
     const bool missing = !fs::exists(file_.path, ignored);
     if (missing && file_.missing == MissingFile::is_fine && gone == Gone::keeps_the_values) return false;
@@ -180,7 +180,7 @@ bool LiveSettings::reread(Gone gone) {
 }
 
 json::Value LiveSettings::shown(const Option& option, const ServeSettings& settings) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto set = sources_.set.find(option.key);
   const bool counts = set != sources_.set.end() && settings.origins.at(std::string(option.key)).source == Source::set &&
                       same_value(option, settings, *wanted_);

@@ -10,11 +10,11 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "config/options/option.h"
 #include "config/sources.h"
 
@@ -56,22 +56,22 @@ class LiveSettings {
 
  private:
   LiveSettings(Sources sources, ConfigFile file, ServeSettings settings);
-  bool has_key_file() const;
+  bool has_key_file() const REQUIRES(mutex_);
   // Puts the file's current values into `sources`, and returns the resulting settings.
   Result<ServeSettings> with_file(Sources& sources) const;
   // The values in force if `settings` were wanted. Errors: unsafe_bind, because the listening address stays.
-  Result<ServeSettings> in_force_with(const ServeSettings& settings) const;
+  Result<ServeSettings> in_force_with(const ServeSettings& settings) const REQUIRES(mutex_);
   // True: a value that takes effect at once has changed.
-  bool take(Sources sources, ServeSettings wanted, ServeSettings in_force);
+  bool take(Sources sources, ServeSettings wanted, ServeSettings in_force) REQUIRES(mutex_);
 
   const ConfigFile file_;
   std::function<void()> changed_;
 
-  mutable std::mutex mutex_;
-  Sources sources_;
-  Settings in_force_;
-  Settings wanted_;
-  std::string problem_;
+  mutable Mutex mutex_;
+  Sources sources_ GUARDED_BY(mutex_);
+  Settings in_force_ GUARDED_BY(mutex_);
+  Settings wanted_ GUARDED_BY(mutex_);
+  std::string problem_ GUARDED_BY(mutex_);
 };
 
 // A value in JSON: numbers and switches as such, everything else as its text. A number whose option takes texts

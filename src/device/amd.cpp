@@ -30,7 +30,7 @@ std::optional<std::uint64_t> number_in(const fs::path& path) {
 }
 
 // The older driver "radeon" and kernels before 5.0 do not report memory.
-bool tells_memory(const fs::path& card) {
+bool reports_memory(const fs::path& card) {
   std::error_code ignored;
   return fs::exists(card / "mem_info_vram_total", ignored);
 }
@@ -61,7 +61,7 @@ std::vector<fs::path> cards_in(const fs::path& drm) {
   for (fs::directory_iterator entry(drm, ignored), end; entry != end; entry.increment(ignored)) {
     const auto number = card_number(entry->path().filename().native());
     const auto device = entry->path() / "device";
-    if (number && line_of(device / "vendor") == kVendor && tells_memory(device)) found.emplace_back(*number, device);
+    if (number && line_of(device / "vendor") == kVendor && reports_memory(device)) found.emplace_back(*number, device);
   }
   std::ranges::sort(found);
   std::vector<fs::path> cards;

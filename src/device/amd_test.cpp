@@ -24,7 +24,7 @@ namespace {
 class AmdTest : public FilesForTests {
  protected:
   // "amdgpu0:available/total", with the names of the pools as they are.
-  std::string told() const {
+  std::string reported() const {
     const auto pools = AmdProbe({root_}).read();
     std::string text;
     for (const auto& pool : pools.value_or(MemoryPools{}))
@@ -78,7 +78,7 @@ TEST_F(AmdTest, AnswersOfRealDrivers) {
   struct Case {
     const char* card;
     std::map<std::string, std::string> files;
-    const char* told;
+    const char* reported;
   };
   const std::string vendor = "0x1002\n";
   const std::vector<Case> cases = {
@@ -128,9 +128,9 @@ TEST_F(AmdTest, AnswersOfRealDrivers) {
   for (const auto& now : cases) {
     std::filesystem::remove_all(root_);
     write_card(1, now.files);
-    EXPECT_EQ(told(), now.told) << now.card;
+    EXPECT_EQ(reported(), now.reported) << now.card;
     write_card(7, {{"vendor", vendor}, {"mem_info_vram_total", "17163091968\n"}, {"mem_info_vram_used", "0\n"}});
-    EXPECT_TRUE(told().contains("17163091968/17163091968")) << "another card beside: " << now.card;
+    EXPECT_TRUE(reported().contains("17163091968/17163091968")) << "another card beside: " << now.card;
   }
 }
 
@@ -138,7 +138,7 @@ TEST_F(AmdTest, AnswersOfRealDrivers) {
 TEST_F(AmdTest, CardWhoseFilesCannotBeRead) {
   write_card(0, {{"vendor", "0x1002\n"}, {"mem_info_vram_total", "8589934592\n"}});
   std::filesystem::create_directories(root_ / "sys/class/drm/card0/device/mem_info_vram_used");
-  EXPECT_EQ(told(), "can't read the memory of any AMD GPU");
+  EXPECT_EQ(reported(), "can't read the memory of any AMD GPU");
 }
 
 // A driver that never answers: reading blocks, as in a deadlock of the kernel's.

@@ -1,10 +1,10 @@
 #include "device/driver_thread.h"
 
-#include <mutex>
 #include <system_error>
 #include <thread>
 
 #include "base/log.h"
+#include "base/mutex.h"
 
 namespace corral::device {
 
@@ -12,15 +12,15 @@ struct DriverThread::State {
   explicit State(async::Executor executor) : home(executor) {}
 
   const async::Executor home;
-  std::mutex mutex;     // held for a few instructions
-  bool closed = false;  // the owner was destroyed, and perhaps the loop: post nothing
+  Mutex mutex;                            // held for a few instructions
+  bool closed GUARDED_BY(mutex) = false;  // the owner was destroyed, and perhaps the loop: post nothing
 };
 
 DriverThread::DriverThread(async::Executor home, async::Timers& timers)
     : timers_(timers), state_(std::make_shared<State>(home)) {}
 
 DriverThread::~DriverThread() {
-  const std::scoped_lock lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->closed = true;
 }
 
@@ -33,7 +33,7 @@ async::Task<bool> DriverThread::call(std::move_only_function<void()> work) {
   auto run = [state = state_, weak = std::weak_ptr(done), call = std::move(work)]() mutable {
     call();
     call = nullptr;  // destroy what it owns before the end is reported
-    const std::scoped_lock lock(state->mutex);
+    const MutexLock lock(state->mutex);
     if (state->closed) return;
     async::asio::post(state->home, [weak = std::move(weak)] {
       if (const auto alive = weak.lock()) alive->set();

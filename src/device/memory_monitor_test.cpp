@@ -84,9 +84,9 @@ TEST_F(MemoryMonitorTest, TheFirstAnswerOfASlowDriverIsWaitedFor) {
   play_.hangs = true;
   bool answered = false;
   async::TaskGroup asking(loop_.executor());
-  asking.spawn("first answers", [](MemoryMonitor& monitor, bool& told) -> async::Task<void> {
+  asking.spawn("first answers", [](MemoryMonitor& monitor, bool& finished) -> async::Task<void> {
     co_await monitor.first_answers();
-    told = true;
+    finished = true;
   }(*monitor_, answered));
   pass(Millis(5'000));
   EXPECT_FALSE(answered);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "device/pool_match.h"
 
 namespace corral::device {
@@ -13,20 +14,13 @@ namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
 constexpr std::size_t kCauseLines = 2;  // of the program's output in an error
-constexpr std::string_view kBlank = " \t\r";
 constexpr std::string_view kNoGpu = "No devices were found";
-
-std::string_view trim(std::string_view text) {
-  const auto first = text.find_first_not_of(kBlank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
-}
 
 // Takes the last field off `line`; nothing when there is none.
 std::optional<std::string_view> take_last(std::string_view& line) {
   const auto comma = line.rfind(',');
   if (comma == std::string_view::npos) return std::nullopt;
-  const auto field = trim(line.substr(comma + 1));
+  const auto field = trimmed(line.substr(comma + 1), kBlanksOfLine);
   line = line.substr(0, comma);
   return field;
 }
@@ -56,7 +50,7 @@ struct Answer {
 // Takes the first field off `line`, if it is of that sort.
 std::string take_first(std::string_view& line, bool (*is_sort)(std::string_view)) {
   const auto comma = line.find(',');
-  const auto field = trim(line.substr(0, comma));
+  const auto field = trimmed(line.substr(0, comma), kBlanksOfLine);
   if (comma == std::string_view::npos || !is_sort(field)) return {};
   line = line.substr(comma + 1);
   return std::string(field);
@@ -71,7 +65,7 @@ bool add_line(std::string_view line, Answer& answer) {
     field = *taken;
   }
   const auto comma = line.find(',');
-  const auto index = number(trim(line.substr(0, comma)));
+  const auto index = number(trimmed(line.substr(0, comma), kBlanksOfLine));
   if (!index || comma == std::string_view::npos) return false;
   std::array<std::optional<std::uint64_t>, 3> numbers;
   std::string_view trouble;
@@ -86,7 +80,7 @@ bool add_line(std::string_view line, Answer& answer) {
     std::string_view rest = line.substr(comma + 1);
     pool.pci = take_first(rest, [](std::string_view text) { return !pci_address(text).empty(); });
     pool.uuid = take_first(rest, [](std::string_view text) { return text.starts_with("GPU-"); });
-    pool.name = trim(rest);
+    pool.name = trimmed(rest, kBlanksOfLine);
     pool.total = *total * kMiB;
     pool.available = free.value_or(*total - used.value_or(0)) * kMiB;
     answer.pools.push_back(std::move(pool));
@@ -102,7 +96,7 @@ Result<MemoryPools> parse_nvidia_smi(std::string_view output) {
   Answer answer;
   for (std::size_t at = 0; at < output.size();) {
     const auto end = std::min(output.find('\n', at), output.size());
-    const auto line = trim(output.substr(at, end - at));
+    const auto line = trimmed(output.substr(at, end - at), kBlanksOfLine);
     at = end + 1;
     if (line.empty()) continue;
     if (add_line(line, answer)) {
@@ -138,8 +132,8 @@ async::Task<Result<MemoryPools>> NvidiaSmiSource::sample() {
   if (!status) co_return fail(errc::hangs, fmt::format("no answer within {} ms", options_.deadline.count()));
   auto pools = parse_nvidia_smi(output);
   // If a GPU is lost, or there is none, the program prints what it knows and fails.
-  const bool tells = pools ? !pools->empty() : pools.error().code == errc::absent && output.contains(kNoGpu);
-  if (tells || *status == proc::ExitStatus::exited(0)) co_return pools;
+  const bool conclusive = pools ? !pools->empty() : pools.error().code == errc::absent && output.contains(kNoGpu);
+  if (conclusive || *status == proc::ExitStatus::exited(0)) co_return pools;
   co_return fail(errc::failed, fmt::format("{}: {}", status->describe(), (*child)->log().text(kCauseLines)));
 }
 

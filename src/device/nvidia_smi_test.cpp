@@ -197,10 +197,10 @@ TEST_F(NvidiaSmiTest, AnswersOfRealDrivers) {
         process.exit(now.code);
       });
       const auto pools = sample();
-      std::string told;
+      std::string listed;
       for (const auto& pool : pools.value_or(MemoryPools{}))
-        told += fmt::format("{}{}:{}", told.empty() ? "" : " ", pool.id, pool.available / kMiB);
-      EXPECT_EQ(told, now.pools);
+        listed += fmt::format("{}{}:{}", listed.empty() ? "" : " ", pool.id, pool.available / kMiB);
+      EXPECT_EQ(listed, now.pools);
       EXPECT_EQ(pools ? "" : pools.error().message, now.error);
       EXPECT_TRUE(pools || pools.error().code == now.cause);
     }

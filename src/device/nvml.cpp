@@ -28,7 +28,7 @@ struct NvmlProbe::Library {
     if (handle) ::dlclose(handle);
   }
 
-  std::string say(int status) const {
+  std::string text_of(int status) const {
     const char* text = error_text(status);
     return fmt::format("{} ({})", text ? text : "unknown error", status);
   }
@@ -103,7 +103,7 @@ Result<> NvmlProbe::open() {
   find(handle, "nvmlDeviceGetMaxMigDeviceCount", library->part_count);
   find(handle, "nvmlDeviceGetMigDeviceHandleByIndex", library->part_at);
   const int status = library->init();
-  if (status != kNvmlSuccess) return fail(errc::failed, "NVML doesn't start: " + library->say(status));
+  if (status != kNvmlSuccess) return fail(errc::failed, "NVML doesn't start: " + library->text_of(status));
   library->running = true;
   library_ = std::move(library);
   return {};
@@ -117,7 +117,7 @@ Result<MemoryPools> NvmlProbe::read() {
     if (auto opened = open(); !opened) return std::unexpected(std::move(opened.error()));
   }
   const auto give_up = [&](const char* what, int status) {
-    auto text = fmt::format("NVML {}: {}", what, library_->say(status));
+    auto text = fmt::format("NVML {}: {}", what, library_->text_of(status));
     library_.reset();
     return fail(errc::failed, std::move(text));
   };

@@ -118,8 +118,8 @@ std::string pool_of(const DeviceMemory& device, std::span<const MemoryPool> pool
       if (pool.kind == PoolKind::gpu && pci_address(pool.pci) == pci) candidates.push_back(&pool);
     found = choose(candidates, device, visible);
     // For drivers without PCI addresses, only a number is known.
-    const bool told = std::ranges::any_of(pools, [](const MemoryPool& pool) { return !pool.pci.empty(); });
-    if (found != nullptr || told) return found == nullptr ? std::string() : found->id;
+    const bool has_pci = std::ranges::any_of(pools, [](const MemoryPool& pool) { return !pool.pci.empty(); });
+    if (found != nullptr || has_pci) return found == nullptr ? std::string() : found->id;
   }
   if (kind == "cuda") {
     found = by_number("gpu", at, pools, visible.cuda);

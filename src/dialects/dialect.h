@@ -86,14 +86,14 @@ struct Endpoint {
   // Converts the body to a canonical request. Errors: those of protocol::check().
   Result<Canonical> (*read)(std::string body) = nullptr;
   bool streams = false;  // if the request asks for a stream
-  std::unique_ptr<ResponseTranslator> (*tell)(const Canonical& request) = nullptr;
+  std::unique_ptr<ResponseTranslator> (*make_translator)(const Canonical& request) = nullptr;
   // Instead of both, for bodies that are forms with files (form.h). Answers are whole; events of a backend pass
   // untouched.
   Result<Canonical> (*read_form)(Form form) = nullptr;
   // Instead of a translator, for answers with sound, which passes as it is made. Returns when it has begun.
-  async::Task<http::Response> (*tell_sound)(const Canonical& request, http::Response answer,
-                                            async::ThreadPool* threads) = nullptr;
-  http::Response (*tell_whole)(const Canonical& request, http::Response answer) = nullptr;
+  async::Task<http::Response> (*translate_sound)(const Canonical& request, http::Response answer,
+                                                 async::ThreadPool* threads) = nullptr;
+  http::Response (*translate_whole)(const Canonical& request, http::Response answer) = nullptr;
   // Like `read`, for bodies that may refer to stored data.
   Result<Canonical> (*read_on)(const std::string& body, const Before& before) = nullptr;
 };

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "async/loop.h"
-#include "dialects/told.h"
+#include "dialects/translated.h"
 #include "http/body.h"
 
 namespace corral::dialects {
@@ -29,15 +29,15 @@ class Pieces final : public http::BodySource {
 };
 
 // A translated stream of these pieces.
-inline http::Response told_stream(std::vector<std::string> pieces, std::unique_ptr<ResponseTranslator> translator,
-                                  AtEnd at_end = {}, int* reads = nullptr) {
-  return told(http::Response::event_stream(std::make_unique<Pieces>(std::move(pieces), reads)), std::move(translator),
-              std::move(at_end));
+inline http::Response translated_stream(std::vector<std::string> pieces, std::unique_ptr<ResponseTranslator> translator,
+                                        AtEnd at_end = {}, int* reads = nullptr) {
+  return translated(http::Response::event_stream(std::make_unique<Pieces>(std::move(pieces), reads)),
+                    std::move(translator), std::move(at_end));
 }
-inline std::string told_text(std::vector<std::string> pieces, std::unique_ptr<ResponseTranslator> translator,
-                             AtEnd at_end = {}) {
+inline std::string translated_text(std::vector<std::string> pieces, std::unique_ptr<ResponseTranslator> translator,
+                                   AtEnd at_end = {}) {
   async::Loop loop;
-  auto response = told_stream(std::move(pieces), std::move(translator), std::move(at_end));
+  auto response = translated_stream(std::move(pieces), std::move(translator), std::move(at_end));
   return async::run_blocking(loop, response.body.read_all(64 << 20)).value();
 }
 

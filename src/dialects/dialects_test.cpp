@@ -78,29 +78,30 @@ TEST(ErrorFilter, TellsOneErrorInTheStyleOfThePath) {
 }
 
 TEST(ErrorFilter, ReadsWhatABackendSaid) {
-  const auto said = [] {
+  const auto refusal = [] {
     return http::Response::json(
         400, R"({"error":{"message":"too long","type":"invalid_request_error","code":"context_length_exceeded"}})");
   };
-  EXPECT_EQ(asked("/api/chat", said).body.text(), R"({"error":"too long"})");
-  EXPECT_EQ(asked("/v1/messages", said).body.text(),
+  EXPECT_EQ(asked("/api/chat", refusal).body.text(), R"({"error":"too long"})");
+  EXPECT_EQ(asked("/v1/messages", refusal).body.text(),
             R"({"type":"error","error":{"type":"invalid_request_error","message":"too long"}})");
-  EXPECT_THAT(asked("/v1/chat/completions", said).body.text(), HasSubstr("context_length_exceeded"));
+  EXPECT_THAT(asked("/v1/chat/completions", refusal).body.text(), HasSubstr("context_length_exceeded"));
 }
 
 TEST(ErrorFilter, TellsWhatTheServerRefusedByItself) {
   Fixed inside([] { return http::Response(); });
   ErrorFilter translator(inside);
-  const auto told = [&](std::string_view path) {
-    const std::string said =
+  const auto translated = [&](std::string_view path) {
+    const std::string refusal =
         R"({"error":{"message":"no Host","type":"invalid_request_error","code":"bad_request","param":null}})";
-    const auto answer = translator.refused(path, http::Response::json(400, said));
+    const auto answer = translator.refused(path, http::Response::json(400, refusal));
     EXPECT_EQ(answer.head.status, 400u);
     return answer.body.text();
   };
-  EXPECT_EQ(told("/api/chat"), R"({"error":"no Host"})");
-  EXPECT_EQ(told("/v1/messages"), R"({"type":"error","error":{"type":"invalid_request_error","message":"no Host"}})");
-  EXPECT_THAT(told("/"), HasSubstr(R"("code":"bad_request")"));
+  EXPECT_EQ(translated("/api/chat"), R"({"error":"no Host"})");
+  EXPECT_EQ(translated("/v1/messages"),
+            R"({"type":"error","error":{"type":"invalid_request_error","message":"no Host"}})");
+  EXPECT_THAT(translated("/"), HasSubstr(R"("code":"bad_request")"));
 
   const auto too_large = [&](std::string_view path) {
     auto answer = http::Response::json(413, R"({"error":{"message":"x","type":"invalid_request_error"}})");
@@ -125,10 +126,10 @@ TEST(ErrorFilter, WhoSpeaksAnthropicsApiIsToldSoOnSharedPaths) {
     if (version) request.head.headers.add("Anthropic-Version", "2023-06-01");
     return async::run_blocking(loop, translator.handle(std::move(request)));
   };
-  const auto told = ask("/v1/models/x", true);
-  EXPECT_EQ(told.body.text(), R"({"type":"error","error":{"type":"not_found_error","message":"no such thing"},)"
-                              R"("request_id":"req-7"})");
-  EXPECT_EQ(told.head.headers.get("request-id"), "req-7");
+  const auto translated = ask("/v1/models/x", true);
+  EXPECT_EQ(translated.body.text(), R"({"type":"error","error":{"type":"not_found_error","message":"no such thing"},)"
+                                    R"("request_id":"req-7"})");
+  EXPECT_EQ(translated.head.headers.get("request-id"), "req-7");
   EXPECT_THAT(ask("/v1/models/x", false).body.text(), HasSubstr(R"("code":"unknown_path")"));
   EXPECT_EQ(ask("/api/tags", true).body.text(), R"({"error":"no such thing"})");
 }
@@ -146,7 +147,7 @@ TEST(Endpoints, AllAreReadAndNoPathIsTakenTwice) {
       EXPECT_FALSE(endpoint.read != nullptr ? endpoint.read("[]") : endpoint.read_form({})) << endpoint.path;
       const bool canonical =
           dialect == &openai() || dialect == &llama_server() || endpoint.path.ends_with("responses/input_tokens");
-      EXPECT_EQ(endpoint.tell == nullptr, canonical) << "bytes of the canonical form pass untouched";
+      EXPECT_EQ(endpoint.make_translator == nullptr, canonical) << "bytes of the canonical form pass untouched";
       paths.push_back(endpoint.path);
     }
   }
@@ -193,19 +194,20 @@ TEST(OwnNames, AnErrorOfTheEngineNamesTheClientsField) {
       << "the request has no such tool";
   EXPECT_EQ(names.of("tools", {}), "tools");
   EXPECT_EQ(names.of("messages[3].content", "x"), "prompt");
-  const auto said = [](std::string_view code, std::string_view param, std::string_view message) {
+  const auto refusal = [](std::string_view code, std::string_view param, std::string_view message) {
     return http::Response::json(400, fmt::format(R"({{"error":{{"message":"{}","type":"t","code":"{}","param":"{}",)"
                                                  R"("n_ctx":7}}}})",
                                                  message, code, param));
   };
   const auto renamed = [&](std::string_view code, std::string_view param, std::string_view message) {
-    return in_own_names(said(code, param, message), names).body.text();
+    return in_own_names(refusal(code, param, message), names).body.text();
   };
   EXPECT_EQ(renamed("media_not_supported", "messages", "'messages' isn't 'messages2'"),
-            said("media_not_supported", "images", "'images' isn't 'messages2'").body.text());
+            refusal("media_not_supported", "images", "'images' isn't 'messages2'").body.text());
   EXPECT_EQ(renamed("x", "messages", "'messages[0]' can't be 'messages'"),
-            said("x", "prompt", "'prompt' can't be 'prompt'").body.text());
-  EXPECT_EQ(renamed("x", "stop", "'stop[2]' isn't, 'stop"), said("x", "stops", "'stops[2]' isn't, 'stop").body.text());
+            refusal("x", "prompt", "'prompt' can't be 'prompt'").body.text());
+  EXPECT_EQ(renamed("x", "stop", "'stop[2]' isn't, 'stop"),
+            refusal("x", "stops", "'stops[2]' isn't, 'stop").body.text());
   for (const std::string text : {"no JSON", R"({"error":"text"})", R"({"error":{"message":"'stop'","param":null}})"})
     EXPECT_EQ(in_own_names(http::Response::json(502, text), names).body.text(), text);
   auto own = error_response({make_error_code(protocol::errc::bad_value), "'stop' is wrong", "stop"});
@@ -218,9 +220,9 @@ TEST(OwnNames, AStreamThatHasBegunTellsThemToo) {
   const auto names = std::make_shared<const OwnNames>(
       OwnNames{.field = [](std::string_view, std::string_view) { return std::string("input"); }});
   async::Loop loop;
-  auto response = told(http::Response::event_stream(std::make_unique<Pieces>(std::vector<std::string>{
-                           http::sse_data(R"({"error":{"message":"'messages' is long","param":"messages"}})")})),
-                       std::make_unique<Lines>(), {}, {}, names);
+  auto response = translated(http::Response::event_stream(std::make_unique<Pieces>(std::vector<std::string>{
+                                 http::sse_data(R"({"error":{"message":"'messages' is long","param":"messages"}})")})),
+                             std::make_unique<Lines>(), {}, {}, names);
   EXPECT_EQ(async::run_blocking(loop, response.body.read_all(1 << 20)).value(), "!'input' is long\n");
 }
 
@@ -228,7 +230,7 @@ TEST(OwnNames, AStreamThatHasBegunTellsThemToo) {
 
 std::vector<std::string> lines_of(std::vector<std::string> pieces, int* reads = nullptr) {
   async::Loop loop;
-  auto response = told_stream(std::move(pieces), std::make_unique<Lines>(), {}, reads);
+  auto response = translated_stream(std::move(pieces), std::make_unique<Lines>(), {}, reads);
   EXPECT_EQ(response.head.headers.get("Content-Type"), "text/x-lines");
   auto collect = [](http::BodySource& source) -> async::Task<std::vector<std::string>> {
     std::vector<std::string> all;
@@ -245,7 +247,7 @@ std::string delta(const std::string& members) {
   return http::sse_data(R"({"choices":[{"index":0,"delta":{)" + members + R"(},"finish_reason":null}]})");
 }
 
-TEST(Told, EventsBecomeTheDialectsOwnAsTheyCome) {
+TEST(Translated, EventsBecomeTheDialectsOwnAsTheyCome) {
   int reads = 0;
   EXPECT_THAT(lines_of({": ping\n\n", delta(R"("role":"assistant","content":"")"), delta(R"("content":"a\nb")"),
                         delta(R"("tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{}"}}])"),
@@ -256,7 +258,7 @@ TEST(Told, EventsBecomeTheDialectsOwnAsTheyCome) {
   EXPECT_EQ(reads, 8) << "one pull for one pull, and one for the end of the transfer, which ends the request";
 }
 
-TEST(Told, CutsEventsWhereverTheyAreCut) {
+TEST(Translated, CutsEventsWhereverTheyAreCut) {
   const auto all = delta(R"("content":"one")") + delta(R"("content":"two")") + "data: [DONE]\n\n";
   for (std::size_t cut = 1; cut < all.size(); ++cut) {
     std::string text;
@@ -265,14 +267,14 @@ TEST(Told, CutsEventsWhereverTheyAreCut) {
   }
 }
 
-TEST(Told, AnErrorEndsTheStreamInTheDialect) {
+TEST(Translated, AnErrorEndsTheStreamInTheDialect) {
   const Error error(make_error_code(protocol::errc::remote_upstream), "it died");
   EXPECT_THAT(lines_of({delta(R"("content":"a")"), protocol::sse_error_event(error), "data: [DONE]\n\n"}),
               ElementsAre("+a\n", "!it died\n"));
   EXPECT_THAT(lines_of({"data: {\n\n"}), ElementsAre(HasSubstr("!not valid JSON")));
 }
 
-TEST(Told, WhatBreaksOffIsAFailure) {
+TEST(Translated, WhatBreaksOffIsAFailure) {
   const auto finish = http::sse_data(R"({"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]})");
   EXPECT_THAT(lines_of({delta(R"("content":"a")")}), ElementsAre("+a\n", "!the response was cut off\n"));
   EXPECT_THAT(lines_of({delta(R"("content":"a")"), finish}), ElementsAre("+a\n", ".stop\n")) << "nothing is missing";
@@ -281,30 +283,31 @@ TEST(Told, WhatBreaksOffIsAFailure) {
   EXPECT_THAT(lines_of({}), ElementsAre(HasSubstr("!the backend's")));
 }
 
-TEST(Told, WhereNothingIsToldForLongTheClientIsPinged) {
+TEST(Translated, WhereNothingIsToldForLongTheClientIsPinged) {
   std::vector<std::string> pieces(200, delta(R"("reasoning_content":"hm")"));
   pieces.insert(pieces.begin() + 70, delta(R"("content":"a")"));
   pieces.emplace_back("data: [DONE]\n\n");
   EXPECT_THAT(lines_of(std::move(pieces)), ElementsAre("~\n", "+a\n", "~\n", "~\n", ".\n"));
 }
 
-TEST(Told, WholeAnswers) {
-  auto answer =
-      told(http::Response::json(200, R"({"choices":[{"message":{"content":"hello"}}]})"), std::make_unique<Lines>());
+TEST(Translated, WholeAnswers) {
+  auto answer = translated(http::Response::json(200, R"({"choices":[{"message":{"content":"hello"}}]})"),
+                           std::make_unique<Lines>());
   EXPECT_EQ(answer.body.text(), "=hello");
-  answer = told(http::Response::json(200, "hello"), std::make_unique<Lines>());
+  answer = translated(http::Response::json(200, "hello"), std::make_unique<Lines>());
   EXPECT_EQ(answer.head.status, 502u);
-  answer = told(http::Response::json(400, "{}"), std::make_unique<Lines>());
+  answer = translated(http::Response::json(400, "{}"), std::make_unique<Lines>());
   EXPECT_EQ(answer.body.text(), "{}") << "errors are told by ErrorTeller";
-  answer =
-      told(http::Response::json(200, R"({"error":{"message":"no","type":"server_error"}})"), std::make_unique<Lines>());
+  answer = translated(http::Response::json(200, R"({"error":{"message":"no","type":"server_error"}})"),
+                      std::make_unique<Lines>());
   EXPECT_EQ(answer.head.status, 500u) << "says what is wrong, whatever its status";
   ASSERT_TRUE(answer.failure);
   EXPECT_EQ(answer.failure->message, "no");
-  answer = told(http::Response::json(200, R"({"choices":[{"message":{"content":"one two","reasoning_content":"x"}}]})"),
-                std::make_unique<Lines>(), {}, {.content = "one"});
+  answer = translated(
+      http::Response::json(200, R"({"choices":[{"message":{"content":"one two","reasoning_content":"x"}}]})"),
+      std::make_unique<Lines>(), {}, {.content = "one"});
   EXPECT_EQ(answer.body.text(), "= two") << "of an answer that was begun, what comes behind it";
-  answer = told(http::Response::json(200, "as it is"), nullptr);
+  answer = translated(http::Response::json(200, "as it is"), nullptr);
   EXPECT_EQ(answer.body.text(), "as it is");
 }
 

@@ -50,21 +50,22 @@ inline http::Response refused_with(const Error& error, std::string target) {
 }
 
 // Status and complete body, at a path of each dialect.
-inline void expect_told(const CauseRow& row) {
+inline void expect_error_in_dialects(const CauseRow& row) {
   const Error error(row.cause, "why");
   const auto openai =
       fmt::format(R"({{"error":{{"message":"why","type":"{}","code":"{}","param":null}}}})", row.type, row.code);
   const auto anthropic =
       fmt::format(R"({{"type":"error","error":{{"type":"{}","message":"why"}},"request_id":"req-7"}})", row.anthropic);
   const std::string ollama = R"({"error":"why"})";
-  struct Told {
+  struct ExpectedError {
     const char* path;
     const std::string& body;
   };
   for (const auto& [path, body] :
-       {Told{"/v1/chat/completions", openai}, Told{"/v1/responses", openai}, Told{"/completion", openai},
-        Told{"/v1/messages", anthropic}, Told{"/v1/messages/count_tokens", anthropic}, Told{"/api/chat", ollama},
-        Told{"/api/embed", ollama}}) {
+       {ExpectedError{"/v1/chat/completions", openai}, ExpectedError{"/v1/responses", openai},
+        ExpectedError{"/completion", openai}, ExpectedError{"/v1/messages", anthropic},
+        ExpectedError{"/v1/messages/count_tokens", anthropic}, ExpectedError{"/api/chat", ollama},
+        ExpectedError{"/api/embed", ollama}}) {
     const auto answer = refused_with(error, path);
     EXPECT_EQ(answer.head.status, row.status) << path;
     EXPECT_EQ(answer.body.text(), body) << path;

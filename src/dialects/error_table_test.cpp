@@ -73,14 +73,14 @@ const std::vector<CauseRow> kRows = {
 
 class ErrorTable : public testing::TestWithParam<CauseRow> {};
 
-TEST_P(ErrorTable, IsToldInEveryDialect) { expect_told(GetParam()); }
+TEST_P(ErrorTable, IsToldInEveryDialect) { expect_error_in_dialects(GetParam()); }
 
 // The translator of an endpoint, for a body that it takes.
-std::unique_ptr<ResponseTranslator> teller_of(const Dialect& dialect, std::string_view path, std::string body) {
+std::unique_ptr<ResponseTranslator> translator_for(const Dialect& dialect, std::string_view path, std::string body) {
   for (const auto& endpoint : dialect.endpoints) {
     if (endpoint.path != path) continue;
     auto asked = endpoint.read(std::move(body));
-    if (asked && endpoint.tell != nullptr) return endpoint.tell(*asked);
+    if (asked && endpoint.make_translator != nullptr) return endpoint.make_translator(*asked);
   }
   return nullptr;
 }
@@ -94,8 +94,8 @@ TEST_P(ErrorTable, IsToldInTheMiddleOfStreams) {
       fmt::format("data: {{\"error\":{{\"message\":\"why\",\"type\":\"{}\",\"code\":\"{}\",\"param\":null}}}}\n\n",
                   row.type, row.code));
 
-  const auto anthropic = teller_of(anthropic_dialect(), "messages",
-                                   R"({"model":"m","max_tokens":9,"messages":[{"role":"user","content":"x"}]})");
+  const auto anthropic = translator_for(anthropic_dialect(), "messages",
+                                        R"({"model":"m","max_tokens":9,"messages":[{"role":"user","content":"x"}]})");
   ASSERT_NE(anthropic, nullptr);
   std::string out;
   anthropic->failure(out, error);
@@ -107,14 +107,14 @@ TEST_P(ErrorTable, IsToldInTheMiddleOfStreams) {
   for (const auto& [path, body] :
        {std::pair("/api/chat", R"({"model":"m","messages":[{"role":"user","content":"x"}]})"),
         std::pair("/api/generate", R"({"model":"m","prompt":"x"})")}) {
-    const auto ollama = teller_of(ollama_dialect(), path, body);
+    const auto ollama = translator_for(ollama_dialect(), path, body);
     ASSERT_NE(ollama, nullptr) << path;
     out.clear();
     ollama->failure(out, error);
     EXPECT_EQ(out, "{\"error\":\"why\"}\n") << path;
   }
 
-  const auto responses = teller_of(responses_dialect(), "responses", R"({"model":"m","input":"x"})");
+  const auto responses = translator_for(responses_dialect(), "responses", R"({"model":"m","input":"x"})");
   ASSERT_NE(responses, nullptr);
   out.clear();
   responses->failure(out, error);
@@ -122,9 +122,9 @@ TEST_P(ErrorTable, IsToldInTheMiddleOfStreams) {
   http::SseParser parser([&](std::string_view name, std::string_view data) {
     events.push_back(std::string(name));
     if (name != "response.failed") return;
-    const auto said = json::parse(data);
-    ASSERT_TRUE(said);
-    const auto& response = said->at("response");
+    const auto parsed = json::parse(data);
+    ASSERT_TRUE(parsed);
+    const auto& response = parsed->at("response");
     EXPECT_EQ(json::serialize(response.at("status")), R"("failed")");
     // What its clients know: no prompt of this kind will ever do; wait; try again.
     const bool too_long = row.code == "context_length_exceeded", refused = row.type == "invalid_request_error";

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "http/message.h"
 #include "protocol/errors.h"
 
@@ -13,12 +14,6 @@ namespace corral::dialects {
 namespace {
 
 constexpr std::size_t kLongestBoundary = 70;  // RFC 2046 §5.1.1
-
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
-  while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
-  return text;
-}
 
 // The content of a quoted text, which starts behind its quote and is removed from `rest` with its end. Only a quote and
 // a backslash are escaped: some clients send paths of Windows as they are. Nothing: it has no end.
@@ -41,17 +36,17 @@ std::optional<std::string> parameter(std::string_view value, std::string_view na
   while (true) {
     const auto next = value.find(';');
     if (next == std::string_view::npos) return std::nullopt;
-    value = trimmed(value.substr(next + 1));
+    value = trimmed(value.substr(next + 1), kBlanksInLine);
     const auto equals = std::min(value.find_first_of("=;"), value.size());
     if (value.substr(equals, 1) == ";") continue;  // without a value
-    const bool wanted = http::same_name(trimmed(value.substr(0, equals)), name);
+    const bool wanted = http::same_name(trimmed(value.substr(0, equals), kBlanksInLine), name);
     value = trimmed(value.substr(std::min(equals + 1, value.size())));
     if (value.starts_with('"')) {
       value.remove_prefix(1);
       auto text = take_quoted(value);
       if (!text || wanted) return text;
     } else if (wanted) {
-      return std::string(trimmed(value.substr(0, value.find(';'))));
+      return std::string(trimmed(value.substr(0, value.find(';')), kBlanksInLine));
     }
   }
 }
@@ -88,8 +83,8 @@ std::string_view header(std::string_view lines, std::string_view name) {
     const auto line = lines.substr(0, end);
     lines.remove_prefix(std::min(end + 2, lines.size()));
     const auto colon = line.find(':');
-    if (colon != std::string_view::npos && http::same_name(trimmed(line.substr(0, colon)), name))
-      return trimmed(line.substr(colon + 1));
+    if (colon != std::string_view::npos && http::same_name(trimmed(line.substr(0, colon), kBlanksInLine), name))
+      return trimmed(line.substr(colon + 1), kBlanksInLine);
   }
   return {};
 }

@@ -150,10 +150,10 @@ TEST_F(FormTest, NamesMayBeQuotedAndCoded) {
       {R"(filename*=UTF-8'en'a%20b.wav; filename="plain.wav")", "plain.wav"},
       {R"(filename="")", ""},
   };
-  for (const auto& [said, name] : rows) {
-    const auto found = read(part("name=file; " + said, "sound") + "--xyz--");
-    ASSERT_TRUE(found) << said << found.error().message;
-    ASSERT_EQ(found->files.size(), 1u) << said;
+  for (const auto& [parameter, name] : rows) {
+    const auto found = read(part("name=file; " + parameter, "sound") + "--xyz--");
+    ASSERT_TRUE(found) << parameter << found.error().message;
+    ASSERT_EQ(found->files.size(), 1u) << parameter;
     EXPECT_EQ(found->files[0].filename, name);
     EXPECT_EQ(found->files[0].name, "file");
   }

@@ -29,12 +29,15 @@ constexpr auto kEndpoints = std::to_array<Endpoint>({
     {.path = "audio/transcriptions",
      .ask = Ask::transcription,
      .read_form = audio::read_transcription,
-     .tell_whole = audio::tell_transcript},
+     .translate_whole = audio::translate_transcript},
     {.path = "audio/translations",
      .ask = Ask::translation,
      .read_form = audio::read_translation,
-     .tell_whole = audio::tell_transcript},
-    {.path = "audio/speech", .ask = Ask::speech, .read = audio::read_speech, .tell_sound = audio::tell_speech},
+     .translate_whole = audio::translate_transcript},
+    {.path = "audio/speech",
+     .ask = Ask::speech,
+     .read = audio::read_speech,
+     .translate_sound = audio::translate_speech},
 });
 
 }  // namespace

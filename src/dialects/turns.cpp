@@ -153,9 +153,9 @@ std::string Turns::content(std::string_view in_front) const {
     if (part.picture()) {
       write_picture(out, part);
     } else {
-      std::string said = "\"";
-      append_text(said, part);
-      out.field("type", "text").key("text").raw(said += '"');
+      std::string quoted = "\"";
+      append_text(quoted, part);
+      out.field("type", "text").key("text").raw(quoted += '"');
     }
     out.end_object();
   }

@@ -31,14 +31,14 @@ std::string size_text(std::uint64_t bytes) {
 }  // namespace
 
 struct Download::File {
-  File(async::Executor executor, TreeFile tree_file) : what(std::move(tree_file)), news(executor) {}
+  File(async::Executor executor, TreeFile tree_file) : what(std::move(tree_file)), arrived(executor) {}
 
   TreeFile what;
-  async::Event news;  // more bytes have arrived
+  async::Event arrived;  // more bytes have arrived
   std::optional<BlobLock> lock;
   std::shared_ptr<PartFile> part;
   std::optional<std::size_t> number;  // in parts_
-  std::uint64_t told = 0;             // bytes since `news` was set
+  std::uint64_t announced = 0;        // bytes since `arrived` was set
   std::uint64_t saved = 0;            // recorded bytes
   std::uint64_t before = 0;           // bytes at the start of the download
   bool whole = false, elsewhere = false, saving = false;
@@ -264,7 +264,7 @@ async::Task<Result<>> Download::bring(File& file) {
 async::Task<Result<bool>> Download::check(File& file) {
   auto hash = std::make_shared<ContentCheck>(file.what.hash, file.what.size);
   while (true) {
-    file.news.reset();
+    file.arrived.reset();
     const RangeSet& done = parts_.done(*file.number);
     const std::uint64_t end = std::min(done.front(), hash->hashed() + options_.hash_behind);
     const bool complete = parts_.complete(*file.number);
@@ -275,7 +275,7 @@ async::Task<Result<bool>> Download::check(File& file) {
     } else if (complete) {
       co_return file.what.hash == HashKind::none || hash->digest() == file.what.oid;
     } else {
-      co_await file.news.wait();
+      co_await file.arrived.wait();
     }
   }
 }
@@ -303,7 +303,7 @@ async::Task<void> Download::work(Worker& worker) {
       fail_with(std::move(fetched.error()));
       co_return;
     }
-    file.news.set();
+    file.arrived.set();
     wake_workers();
     Result<> saved = co_await save(file);
     if (!saved) {
@@ -377,10 +377,10 @@ Take Download::take(File& file, Part& part, Intake& intake, const FetchHead& hea
       return Take::failed;
     }
     part = parts_.wrote(part, bytes.size());
-    file.told += bytes.size();
-    if (file.told >= options_.hash_behind) {
-      file.told = 0;
-      file.news.set();
+    file.announced += bytes.size();
+    if (file.announced >= options_.hash_behind) {
+      file.announced = 0;
+      file.arrived.set();
     }
   }
   // After a complete response the connection can be reused; after surplus bytes it is closed.

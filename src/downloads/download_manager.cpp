@@ -157,8 +157,8 @@ async::Task<Result<Listing>> DownloadManager::list_repo(std::string repo, std::s
   return async::run_on(loop_.executor(), std::move(task));
 }
 
-async::Task<Result<std::vector<FoundRepo>>> DownloadManager::search(std::string words, std::size_t most) {
-  auto task = ask(questions_.search(std::move(words), most));
+async::Task<Result<std::vector<FoundRepo>>> DownloadManager::search(std::string words, std::size_t max) {
+  auto task = ask(questions_.search(std::move(words), max));
   return async::run_on(loop_.executor(), std::move(task));
 }
 
@@ -274,7 +274,7 @@ async::Task<std::vector<DownloadRow>> DownloadManager::list_here() {
 }
 
 std::vector<std::string> DownloadManager::under_way() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return under_way_;
 }
 
@@ -311,7 +311,7 @@ void DownloadManager::changed(const DownloadView& view) {
     if (!std::exchange(looking_, true)) tasks_.spawn("checks of downloads", look_now_and_then());
   }
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     std::erase(under_way_, view.name);
     if (is_moving(view.state) || view.state == DownloadState::paused) under_way_.push_back(view.name);
   }
@@ -325,7 +325,7 @@ async::Task<void> DownloadManager::look_now_and_then() {
   for (int ticks = 1;; ++ticks) {
     co_await timers_.sleep_for(options_.tick);
     const MonoTime now = timers_.now();
-    bool any = false, news = false;
+    bool any = false, progressed = false;
     std::set<std::uint64_t> known;
     for (auto& view : downloader_.list()) {
       known.insert(view.id);
@@ -342,12 +342,12 @@ async::Task<void> DownloadManager::look_now_and_then() {
       while (extra.samples.size() > 2 && now - extra.samples.front().first > kRateWindow) extra.samples.pop_front();
       if (!moved) continue;
       ++extra.version;
-      news = true;
-      if (on_change_ && ticks % options_.ticks_told == 0)
+      progressed = true;
+      if (on_change_ && ticks % options_.ticks_per_change == 0)
         on_change_(std::make_shared<const DownloadRow>(row(std::move(view))), false);
     }
     std::erase_if(extras_, [&](const auto& extra) { return !known.contains(extra.first); });
-    if (news) wake();
+    if (progressed) wake();
     if (!any) break;
   }
   looking_ = false;

@@ -12,7 +12,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,6 +22,7 @@
 #include "async/loop.h"
 #include "async/offload.h"
 #include "async/task_group.h"
+#include "base/mutex.h"
 #include "base/split_mix.h"
 #include "downloads/cache_layout.h"
 #include "downloads/downloader.h"
@@ -50,7 +50,7 @@ struct DownloadManagerOptions {
   CurlOptions curl = {};
   std::filesystem::path record = {};  // file of unfinished downloads; empty: they end with the process
   Millis tick{250};                   // interval of progress checks
-  int ticks_told = 4;                 // `on_change` gets one of so many
+  int ticks_per_change = 4;           // `on_change` gets one of so many
   std::size_t max_questions = 16;     // to the hub at once
 };
 
@@ -81,7 +81,7 @@ class DownloadManager {
   // Errors: bad_name, offline, in_use if too many queries run, and those of Hub, choose() and parse_source().
   async::Task<Result<Plan>> plan(std::string name);
   async::Task<Result<Listing>> list_repo(std::string repo, std::string revision);
-  async::Task<Result<std::vector<FoundRepo>>> search(std::string words, std::size_t most);
+  async::Task<Result<std::vector<FoundRepo>>> search(std::string words, std::size_t max);
 
   struct Begun {
     std::uint64_t id = 0;
@@ -144,8 +144,8 @@ class DownloadManager {
   const OnChange on_change_;
   std::atomic<bool> offline_ = false;
   std::atomic<std::uint64_t> fetched_ = 0;
-  mutable std::mutex mutex_;
-  std::vector<std::string> under_way_;  // under mutex_
+  mutable Mutex mutex_;
+  std::vector<std::string> under_way_ GUARDED_BY(mutex_);
 
   // On the loop.
   async::Loop loop_;

@@ -41,10 +41,10 @@ class DownloadManagerTest : public testing::Test {
     };
     async::run_blocking(loop_, all(*this, std::move(test)));
   }
-  static async::Task<DownloadRow> until(DownloadManager& desk, std::uint64_t id, DownloadState state) {
+  static async::Task<DownloadRow> until(DownloadManager& manager, std::uint64_t id, DownloadState state) {
     DownloadRow row;
     do {
-      auto next = co_await desk.next(id, row.version, Millis(1000));
+      auto next = co_await manager.next(id, row.version, Millis(1000));
       if (next) row = std::move(*next);
     } while (row.view.state != state);
     co_return row;
@@ -65,40 +65,40 @@ class DownloadManagerTest : public testing::Test {
 
 TEST_F(DownloadManagerTest, APlanSaysWhatIsThereAlready) {
   play([](DownloadManagerTest& me) -> async::Task<void> {
-    DownloadManager desk(me.timers_, me.options());
-    auto before = co_await desk.plan("org/repo");
+    DownloadManager manager(me.timers_, me.options());
+    auto before = co_await manager.plan("org/repo");
     EXPECT_TRUE(before);
     if (before) {
       EXPECT_EQ(before->checkpoint, "org/repo:Q4_K_M");
       EXPECT_EQ(before->bytes(), 100'000u);
       EXPECT_EQ(before->bytes_here(), 0u);
     }
-    auto begun = co_await desk.begin("org/repo", true);
+    auto begun = co_await manager.begin("org/repo", true);
     EXPECT_TRUE(begun);
-    if (begun) co_await until(desk, begun->id, DownloadState::done);
-    auto after = co_await desk.plan("org/repo");
+    if (begun) co_await until(manager, begun->id, DownloadState::done);
+    auto after = co_await manager.plan("org/repo");
     EXPECT_TRUE(after && after->bytes_here() == 100'000u && after->disk_needed() == 0u);
-    EXPECT_THAT(desk.under_way(), IsEmpty());
-    EXPECT_EQ((co_await desk.plan("no name")).error().code, errc::bad_name);
-    co_await desk.stop();
+    EXPECT_THAT(manager.under_way(), IsEmpty());
+    EXPECT_EQ((co_await manager.plan("no name")).error().code, errc::bad_name);
+    co_await manager.stop();
   }(*this));
 }
 
 TEST_F(DownloadManagerTest, ADownloadIsPausedWhenTheLastOneWhoWaitsLeaves) {
   hub_.trouble = [] { return Trouble::stall; };
   play([](DownloadManagerTest& me) -> async::Task<void> {
-    DownloadManager desk(me.timers_, me.options());
-    auto first = co_await desk.begin("org/repo", false);
-    auto second = co_await desk.begin("org/repo", false);
+    DownloadManager manager(me.timers_, me.options());
+    auto first = co_await manager.begin("org/repo", false);
+    auto second = co_await manager.begin("org/repo", false);
     EXPECT_EQ(first->id, second->id);
-    co_await until(desk, first->id, DownloadState::running);
+    co_await until(manager, first->id, DownloadState::running);
     first->waiting.reset();
-    auto row = co_await desk.next(first->id, 0, Millis(0));
+    auto row = co_await manager.next(first->id, 0, Millis(0));
     EXPECT_EQ(row->view.state, DownloadState::running);
     second->waiting.reset();
-    co_await until(desk, first->id, DownloadState::paused);
-    EXPECT_THAT(desk.under_way(), ElementsAre("org/repo"));
-    co_await desk.stop();
+    co_await until(manager, first->id, DownloadState::paused);
+    EXPECT_THAT(manager.under_way(), ElementsAre("org/repo"));
+    co_await manager.stop();
   }(*this));
 }
 
@@ -106,19 +106,19 @@ TEST_F(DownloadManagerTest, TheNextProcessGoesOnWithWhatWasDetached) {
   hub_.trouble = [] { return Trouble::stall; };
   play([](DownloadManagerTest& me) -> async::Task<void> {
     {
-      DownloadManager desk(me.timers_, me.options());
-      auto begun = co_await desk.begin("org/repo", true);
-      co_await until(desk, begun->id, DownloadState::running);
-      co_await desk.stop();
+      DownloadManager manager(me.timers_, me.options());
+      auto begun = co_await manager.begin("org/repo", true);
+      co_await until(manager, begun->id, DownloadState::running);
+      co_await manager.stop();
     }
     me.hub_.trouble = [] { return Trouble::none; };
-    DownloadManager desk(me.timers_, me.options());
-    desk.start();
+    DownloadManager manager(me.timers_, me.options());
+    manager.start();
     std::vector<DownloadRow> rows;
-    while (rows.empty()) rows = co_await desk.list();
+    while (rows.empty()) rows = co_await manager.list();
     EXPECT_EQ(rows.front().view.name, "org/repo");
-    co_await until(desk, rows.front().view.id, DownloadState::done);
-    co_await desk.stop();
+    co_await until(manager, rows.front().view.id, DownloadState::done);
+    co_await manager.stop();
   }(*this));
 }
 
@@ -127,27 +127,27 @@ TEST_F(DownloadManagerTest, APausedDownloadOfAnEarlierProcessShowsWhatIsThereAnd
   play([](DownloadManagerTest& me) -> async::Task<void> {
     std::uint64_t done = 0;
     {
-      DownloadManager desk(me.timers_, me.options());
-      auto begun = co_await desk.begin("org/repo", true);
+      DownloadManager manager(me.timers_, me.options());
+      auto begun = co_await manager.begin("org/repo", true);
       co_await me.hub_.until_stalled(1);
-      auto paused = co_await desk.order("org/repo", DownloadOrder::pause);
+      auto paused = co_await manager.order("org/repo", DownloadOrder::pause);
       EXPECT_TRUE(paused);
       if (paused) done = paused->view.bytes_done();
       if (paused) EXPECT_EQ(paused->view.bytes_before(), 0u) << "of one that is fetched for the first time";
-      co_await desk.stop();
+      co_await manager.stop();
     }
-    DownloadManager desk(me.timers_, me.options());
-    desk.start();
+    DownloadManager manager(me.timers_, me.options());
+    manager.start();
     std::vector<DownloadRow> rows;
-    while (rows.empty()) rows = co_await desk.list();
+    while (rows.empty()) rows = co_await manager.list();
     EXPECT_EQ(rows[0].view.state, DownloadState::paused);
     EXPECT_EQ(rows[0].view.bytes(), 100'000u);
     EXPECT_EQ(rows[0].view.bytes_done(), done);
     EXPECT_GT(done, 0u);
-    const auto cancelled = co_await desk.order("org/repo", DownloadOrder::cancel);
+    const auto cancelled = co_await manager.order("org/repo", DownloadOrder::cancel);
     EXPECT_TRUE(cancelled);
     EXPECT_THAT(me.parts(), IsEmpty());
-    co_await desk.stop();
+    co_await manager.stop();
   }(*this));
 }
 
@@ -156,15 +156,15 @@ TEST_F(DownloadManagerTest, TheRecordNamesTheFilesAsSoonAsTheyAreKnown) {
   play([](DownloadManagerTest& me) -> async::Task<void> {
     auto options = me.options();
     options.tick = Millis(60'000);
-    DownloadManager desk(me.timers_, options);
-    auto begun = co_await desk.begin("org/repo", true);
+    DownloadManager manager(me.timers_, options);
+    auto begun = co_await manager.begin("org/repo", true);
     std::string text;
     while (!text.contains("x-Q4_K_M.gguf")) {
-      co_await desk.list();  // its loop has a turn
+      co_await manager.list();  // its loop has a turn
       std::ifstream in(options.record);
       text.assign(std::istreambuf_iterator<char>(in), {});
     }
-    co_await desk.stop();
+    co_await manager.stop();
   }(*this));
 }
 
@@ -172,24 +172,24 @@ TEST_F(DownloadManagerTest, CancellingLeavesWhatAnotherDownloadIsToFetch) {
   hub_.trouble = [] { return Trouble::stall; };
   play([](DownloadManagerTest& me) -> async::Task<void> {
     {
-      DownloadManager desk(me.timers_, me.options());
+      DownloadManager manager(me.timers_, me.options());
       for (const auto* name : {"org/repo", "org/repo:Q4_K_M"}) {
         me.hub_.stalled = 0;
-        auto begun = co_await desk.begin(name, true);
+        auto begun = co_await manager.begin(name, true);
         co_await me.hub_.until_stalled(1);
-        EXPECT_TRUE(co_await desk.order(name, DownloadOrder::pause));
+        EXPECT_TRUE(co_await manager.order(name, DownloadOrder::pause));
       }
-      EXPECT_TRUE(co_await desk.order("org/repo", DownloadOrder::cancel));
+      EXPECT_TRUE(co_await manager.order("org/repo", DownloadOrder::cancel));
       EXPECT_THAT(me.parts(), testing::Not(IsEmpty()));
-      co_await desk.stop();
+      co_await manager.stop();
     }
-    DownloadManager desk(me.timers_, me.options());
-    desk.start();
-    while ((co_await desk.list()).empty()) {
+    DownloadManager manager(me.timers_, me.options());
+    manager.start();
+    while ((co_await manager.list()).empty()) {
     }
-    EXPECT_TRUE(co_await desk.order("org/repo:Q4_K_M", DownloadOrder::remove));
+    EXPECT_TRUE(co_await manager.order("org/repo:Q4_K_M", DownloadOrder::remove));
     EXPECT_THAT(me.parts(), IsEmpty());
-    co_await desk.stop();
+    co_await manager.stop();
   }(*this));
 }
 
@@ -200,61 +200,61 @@ TEST_F(DownloadManagerTest, CancellingRemovesThePartsThatAnEarlierTryHasLeft) {
     auto options = me.options();
     options.retries.max_tries = options.downloads.each.retries.max_tries = 1;
     {
-      DownloadManager desk(me.timers_, options);
-      auto failed = co_await desk.begin("org/repo", true);
-      co_await until(desk, failed->id, DownloadState::failed);
+      DownloadManager manager(me.timers_, options);
+      auto failed = co_await manager.begin("org/repo", true);
+      co_await until(manager, failed->id, DownloadState::failed);
       EXPECT_THAT(me.parts(), testing::Not(IsEmpty()));
       me.hub_.trouble = [] { return Trouble::stall; };
       me.hub_.stalled = 0;
-      auto again = co_await desk.begin("org/repo", true);
+      auto again = co_await manager.begin("org/repo", true);
       EXPECT_NE(again->id, failed->id);
       co_await me.hub_.until_stalled(1);
-      EXPECT_TRUE(co_await desk.order("org/repo", DownloadOrder::cancel));
+      EXPECT_TRUE(co_await manager.order("org/repo", DownloadOrder::cancel));
       EXPECT_THAT(me.parts(), IsEmpty());
-      co_await desk.stop();
+      co_await manager.stop();
     }
-    DownloadManager desk(me.timers_, options);
-    desk.start();
-    co_await desk.begin("org/other:Q2_K", true);  // behind what the record has
-    for (const auto& row : co_await desk.list()) EXPECT_NE(row.view.name, "org/repo");
-    co_await desk.stop();
+    DownloadManager manager(me.timers_, options);
+    manager.start();
+    co_await manager.begin("org/other:Q2_K", true);  // behind what the record has
+    for (const auto& row : co_await manager.list()) EXPECT_NE(row.view.name, "org/repo");
+    co_await manager.stop();
   }(*this));
 }
 
 TEST_F(DownloadManagerTest, AFailedDownloadKeepsItsErrorOverARestart) {
   play([](DownloadManagerTest& me) -> async::Task<void> {
     {
-      DownloadManager desk(me.timers_, me.options());
-      auto begun = co_await desk.begin("org/repo:Q2_K", true);
-      co_await until(desk, begun->id, DownloadState::failed);
-      co_await desk.stop();
+      DownloadManager manager(me.timers_, me.options());
+      auto begun = co_await manager.begin("org/repo:Q2_K", true);
+      co_await until(manager, begun->id, DownloadState::failed);
+      co_await manager.stop();
     }
-    DownloadManager desk(me.timers_, me.options());
-    desk.start();
+    DownloadManager manager(me.timers_, me.options());
+    manager.start();
     std::vector<DownloadRow> rows;
-    while (rows.empty()) rows = co_await desk.list();
+    while (rows.empty()) rows = co_await manager.list();
     EXPECT_EQ(rows[0].view.state, DownloadState::failed);
     EXPECT_TRUE(rows[0].view.error);
     if (rows[0].view.error) EXPECT_EQ(rows[0].view.error->code, errc::file_not_found);
-    co_await desk.stop();
+    co_await manager.stop();
   }(*this));
 }
 
 TEST_F(DownloadManagerTest, OfflineNothingGoesOutAndWhatRunsIsPaused) {
   hub_.trouble = [] { return Trouble::stall; };
   play([](DownloadManagerTest& me) -> async::Task<void> {
-    DownloadManager desk(me.timers_, me.options());
-    auto begun = co_await desk.begin("org/repo", true);
-    co_await until(desk, begun->id, DownloadState::running);
-    desk.set_offline(true);
-    co_await until(desk, begun->id, DownloadState::paused);
-    EXPECT_EQ((co_await desk.begin("org/repo", true)).error().code, errc::offline);
-    EXPECT_EQ((co_await desk.order("org/repo", DownloadOrder::resume)).error().code, errc::offline);
-    const auto plan = co_await desk.plan("org/repo");
+    DownloadManager manager(me.timers_, me.options());
+    auto begun = co_await manager.begin("org/repo", true);
+    co_await until(manager, begun->id, DownloadState::running);
+    manager.set_offline(true);
+    co_await until(manager, begun->id, DownloadState::paused);
+    EXPECT_EQ((co_await manager.begin("org/repo", true)).error().code, errc::offline);
+    EXPECT_EQ((co_await manager.order("org/repo", DownloadOrder::resume)).error().code, errc::offline);
+    const auto plan = co_await manager.plan("org/repo");
     EXPECT_EQ(plan.error().code, errc::offline);
     EXPECT_EQ(plan.error().message,
               "downloads are disabled: the setting offline is on. Turn it off with: corral config set offline=false");
-    co_await desk.stop();
+    co_await manager.stop();
   }(*this));
 }
 
@@ -262,10 +262,10 @@ TEST_F(DownloadManagerTest, WhoeverAsksTooMuchIsRefused) {
   play([](DownloadManagerTest& me) -> async::Task<void> {
     auto options = me.options();
     options.max_questions = 0;
-    DownloadManager desk(me.timers_, options);
-    EXPECT_EQ((co_await desk.plan("org/repo")).error().code, errc::in_use);
-    EXPECT_EQ((co_await desk.search("x", 5)).error().code, errc::in_use);
-    co_await desk.stop();
+    DownloadManager manager(me.timers_, options);
+    EXPECT_EQ((co_await manager.plan("org/repo")).error().code, errc::in_use);
+    EXPECT_EQ((co_await manager.search("x", 5)).error().code, errc::in_use);
+    co_await manager.stop();
   }(*this));
 }
 

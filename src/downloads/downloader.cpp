@@ -25,8 +25,8 @@ struct Downloader::Job {
   const std::string name;
   const SourceName source;
   DownloadState state = DownloadState::queued;
-  DownloadState wish = DownloadState::paused;  // the state after a stop
-  async::CancelSource stopper;                 // of the current run
+  DownloadState state_after_stop = DownloadState::paused;  // the state after a stop
+  async::CancelSource stopper;                             // of the current run
   // Set while it doesn't run. Each run has its own event, so that a waiter for the end of one run isn't affected by the
   // next run.
   std::shared_ptr<async::Event> rested;
@@ -57,7 +57,7 @@ Result<std::shared_ptr<Downloader::Job>> Downloader::add(std::string name) {
   if (!source) return std::unexpected(std::move(source.error()));
   for (const auto& job : jobs_)
     if (job->name == name && !job->has_ended() && job->state != DownloadState::failed) return job;
-  if (jobs_.size() >= options_.most_kept) {
+  if (jobs_.size() >= options_.max_kept) {
     const auto over = [](const auto& job) { return job->has_ended() || job->state == DownloadState::failed; };
     const auto old = std::ranges::find_if(jobs_, over);
     if (old == jobs_.end())
@@ -120,7 +120,7 @@ void Downloader::pump() {
     ++running;
     job->rested = std::make_shared<async::Event>(tools_.executor);
     job->stopper = {};
-    job->wish = DownloadState::paused;
+    job->state_after_stop = DownloadState::paused;
     job->error.reset();
     set(*job, DownloadState::running);
     tasks_.spawn("download", run(job));
@@ -142,8 +142,8 @@ async::Task<void> Downloader::run(std::shared_ptr<Job> job) {
     job->files = job->download->files();
     job->download.reset();
   }
-  DownloadState state = job->wish;
-  const bool cancelled = job->stopper.stopped() && job->wish == DownloadState::cancelled;
+  DownloadState state = job->state_after_stop;
+  const bool cancelled = job->stopper.stopped() && job->state_after_stop == DownloadState::cancelled;
   if (ended && (*ended || !cancelled)) {
     state = *ended ? DownloadState::done : DownloadState::failed;
     if (!*ended) job->error = std::move(ended->error());
@@ -204,7 +204,7 @@ async::Task<void> Downloader::end(std::shared_ptr<Job> job, DownloadState state)
     if (state == DownloadState::cancelled) co_await remove_parts(*job);
     set(*job, state);
   } else {
-    if (!job->is_stopping() || job->wish != DownloadState::cancelled) job->wish = state;
+    if (!job->is_stopping() || job->state_after_stop != DownloadState::cancelled) job->state_after_stop = state;
     const auto rested = job->rested;
     if (!job->stopper.stopped()) job->stopper.stop();
     co_await rested->wait();
@@ -228,7 +228,8 @@ async::Task<Result<>> Downloader::pause(std::uint64_t id) {
 Result<> Downloader::resume(std::uint64_t id) {
   const auto job = job_of(id);
   if (!job) return fail(errc::file_not_found, fmt::format("unknown download {}", id));
-  if (job->is_stopping() && job->wish == DownloadState::paused) job->wish = DownloadState::queued;
+  if (job->is_stopping() && job->state_after_stop == DownloadState::paused)
+    job->state_after_stop = DownloadState::queued;
   if (job->state == DownloadState::queued || job->state == DownloadState::running) return {};
   if (job->has_ended())
     return fail(errc::in_use, fmt::format("the download of '{}' is {}: pull it again", job->name, name_of(job->state)));

@@ -29,7 +29,7 @@ class Downloader {
   struct Options {
     DownloadOptions each = {};
     std::size_t at_once = 2;
-    std::size_t most_kept = 100;  // ended and unfinished ones; beyond that no download begins
+    std::size_t max_kept = 100;  // ended and unfinished ones; beyond that no download begins
   };
   // `on_change` is called after a change of a download's state, `on_files` when a download's files become known; they
   // must not call back.

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "base/utf8.h"
 #include "downloads/errors.h"
 
@@ -19,13 +20,6 @@ bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_word(char c) { return is_letter(c) || is_digit(c) || c == '-' || c == '_' || c == '.'; }
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
-}
 
 // For messages: without control characters, and shortened.
 std::string shown(std::string_view text) {
@@ -40,7 +34,7 @@ std::unexpected<Error> wrong(std::string_view text, std::string_view what) {
 }
 
 bool take_prefix(std::string_view& text, std::string_view prefix) {
-  if (text.size() < prefix.size() || lower(text.substr(0, prefix.size())) != prefix) return false;
+  if (text.size() < prefix.size() || to_lower(text.substr(0, prefix.size())) != prefix) return false;
   text.remove_prefix(prefix.size());
   return true;
 }
@@ -59,7 +53,7 @@ bool is_part(std::string_view part, std::size_t limit) {
          part.front() != '.' && part.front() != '-' && part.back() != '.' && part.back() != '-';
 }
 
-bool is_gguf(std::string_view name) { return lower(name).ends_with(".gguf"); }
+bool is_gguf(std::string_view name) { return to_lower(name).ends_with(".gguf"); }
 
 int digit_of(char c) {
   if (is_digit(c)) return c - '0';
@@ -94,7 +88,7 @@ Result<SourceName> parse_repo(std::string_view text, std::string_view rest) {
   name.revision = "main";
   if (text.ends_with(':')) return wrong(text, "the text after ':' is missing");
   if (rest.empty()) return name;
-  if (lower(rest) == "latest") return name;  // other programs write this for no tag
+  if (to_lower(rest) == "latest") return name;  // other programs write this for no tag
   if (is_gguf(rest)) {
     if (!is_safe_path(rest)) return wrong(text, "the file after ':' is not a path in the repository");
     name.file = rest;
@@ -230,7 +224,7 @@ bool is_safe_path(std::string_view path) {
 
 bool is_tag(std::string_view text) {
   return is_safe_path(text) && text.find('/') == text.npos && !text.ends_with(':') && !is_gguf(text) &&
-         lower(text) != "latest";
+         to_lower(text) != "latest";
 }
 
 bool is_safe_oid(std::string_view oid) {

@@ -1,11 +1,12 @@
 #include "downloads/settings.h"
 
 #include <algorithm>
-#include <fstream>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/state_file.h"
+#include "base/text.h"
 #include "downloads/errors.h"
 
 namespace corral::downloads {
@@ -14,15 +15,8 @@ namespace {
 
 constexpr std::size_t kMaxToken = 4096;
 
-std::string trimmed(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r\n";
-  const auto first = text.find_first_not_of(kBlank);
-  if (first == text.npos) return {};
-  return std::string(text.substr(first, text.find_last_not_of(kBlank) - first + 1));
-}
-
 std::string sound_token(std::string_view text) {
-  std::string token = trimmed(text);
+  std::string token(trimmed(text));
   const bool sound = token.size() <= kMaxToken &&
                      std::ranges::all_of(token, [](char c) { return c > ' ' && static_cast<unsigned char>(c) < 0x7f; });
   return sound ? token : std::string();
@@ -30,25 +24,20 @@ std::string sound_token(std::string_view text) {
 
 // Empty for an empty value.
 std::string endpoint_in(std::string_view text) {
-  std::string endpoint = trimmed(text);
+  std::string endpoint(trimmed(text));
   while (endpoint.ends_with('/')) endpoint.pop_back();
   return endpoint.empty() || endpoint.find("://") != endpoint.npos ? endpoint : "https://" + endpoint;
 }
 
-bool is_yes(std::string text) {
-  for (char& c : text)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+bool is_yes(std::string_view given) {
+  const auto text = to_lower(given);
   return text == "1" || text == "true" || text == "yes" || text == "on";
 }
 
 }  // namespace
 
 std::string read_token(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::string text(kMaxToken + 1, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
-  return sound_token(text);
+  return sound_token(read_state_file(file, kMaxToken + 1).value_or(std::nullopt).value_or(""));
 }
 
 HubSettings hub_settings(const models::HubEnvironment& environment) {

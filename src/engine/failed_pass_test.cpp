@@ -134,16 +134,16 @@ TEST_P(FailedPass, WhatLastsEndsEverybodyAndNobodyForGood) {
   std::atomic<bool> lost = false;
   const ComputeHook hook([&](auto) { return lost ? std::optional(GGML_STATUS_FAILED) : std::nullopt; });
   auto streams = start(100);
-  std::vector<std::vector<Token>> said;
-  for (StreamHandle& stream : streams) said.push_back(stream.next()->tokens);
+  std::vector<std::vector<Token>> answered;
+  for (StreamHandle& stream : streams) answered.push_back(stream.next()->tokens);
   // All of them stand still before their hundredth token: nobody reads more than what they may have said by now.
   lost = true;
   StreamHandle waiting = *engine_->generate_stream(session_with(*engine_, prompt(7)), endless(5));
   for (std::uint32_t i = 0; i < kSessions; ++i) {
     const Answer answer = drain(streams[i]);
     expect_failed(answer);
-    said[i] = said[i] + answer.tokens;
-    EXPECT_TRUE(reference_.is_greedy(prompt(i), said[i], true)) << i;
+    answered[i] = answered[i] + answer.tokens;
+    EXPECT_TRUE(reference_.is_greedy(prompt(i), answered[i], true)) << i;
   }
   const Answer never_began = drain(waiting);
   expect_failed(never_began);
@@ -153,7 +153,7 @@ TEST_P(FailedPass, WhatLastsEndsEverybodyAndNobodyForGood) {
 
   lost = false;
   streams = start(20);
-  for (std::uint32_t i = 0; i < kSessions; ++i) expect_right(prompt(i) + said[i], drain(streams[i]));
+  for (std::uint32_t i = 0; i < kSessions; ++i) expect_right(prompt(i) + answered[i], drain(streams[i]));
   expect_right(prompt(8), generate(*engine_, session_with(*engine_, prompt(8)), endless(10)));
 }
 
@@ -185,7 +185,7 @@ TEST_P(FailedPass, CancelledInTheMiddleOfAPassTheOthersGoOn) {
 // What a session has in the cache is safe from the cancel of another one.
 TEST_P(FailedPass, ACancelTakesNothingFromWhoRests) {
   const SessionId resting = session_with(*engine_, prompt(0)), leaving = session_with(*engine_, prompt(3));
-  const std::vector<Token> said = generate(*engine_, resting, endless(10)).tokens;
+  const std::vector<Token> answered = generate(*engine_, resting, endless(10)).tokens;
   const std::uint32_t cached = engine_->sessions().front().cached_tokens;
   ASSERT_GT(cached, 0u);
   {
@@ -200,14 +200,14 @@ TEST_P(FailedPass, ACancelTakesNothingFromWhoRests) {
   const Answer on = generate(*engine_, resting, endless(10));
   // With parts the lowest ones are for those who run.
   if (GetParam().layout == KvLayout::unified) EXPECT_EQ(on.finish.usage.cached_tokens, cached);
-  expect_right(prompt(0) + said, on);
+  expect_right(prompt(0) + answered, on);
 }
 
 // A device that fails once may leave wrong states of sessions that had nothing to do with it: they go, too.
 TEST_P(FailedPass, WhoRestsAnswersRightAfterwards) {
   for (std::uint32_t i = 0; i < kSessions; ++i) sessions_.push_back(session_with(*engine_, prompt(i)));
-  std::vector<std::vector<Token>> said;
-  for (const SessionId session : sessions_) said.push_back(generate(*engine_, session, endless(5)).tokens);
+  std::vector<std::vector<Token>> answered;
+  for (const SessionId session : sessions_) answered.push_back(generate(*engine_, session, endless(5)).tokens);
   {
     std::atomic<bool> failed = false;
     const ComputeHook hook([&](auto) -> std::optional<ggml_status> {
@@ -221,12 +221,12 @@ TEST_P(FailedPass, WhoRestsAnswersRightAfterwards) {
     }
     for (const std::size_t i : {0u, 1u}) {
       const Answer answer = drain(streams[i]);
-      expect_right(prompt(2 * i) + said[2 * i], answer);
-      said[2 * i] = said[2 * i] + answer.tokens;
+      expect_right(prompt(2 * i) + answered[2 * i], answer);
+      answered[2 * i] = answered[2 * i] + answer.tokens;
     }
   }
   for (std::uint32_t i = 0; i < kSessions; ++i)
-    expect_right(prompt(i) + said[i], generate(*engine_, sessions_[i], endless(10)));
+    expect_right(prompt(i) + answered[i], generate(*engine_, sessions_[i], endless(10)));
   expect_cells_add_up();
 }
 

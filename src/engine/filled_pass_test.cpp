@@ -36,14 +36,14 @@ TEST_P(PaddedPass, ShowsInNoAnswerAndInNoCells) {
       streams.push_back(*engine->generate_stream(sessions[i], endless(i < 3 ? kTokens : 2)));
     }
   }
-  std::vector<std::vector<Token>> said;
+  std::vector<std::vector<Token>> answered;
   for (std::uint32_t i = 0; i < 4; ++i) {
-    said.push_back(drain(streams[i]).tokens);
-    EXPECT_TRUE(reference.is_greedy(prompt(i), said[i], true)) << i;
+    answered.push_back(drain(streams[i]).tokens);
+    EXPECT_TRUE(reference.is_greedy(prompt(i), answered[i], true)) << i;
   }
   const auto views = engine->sessions();  // behind the last pass
   const WorkerStats stats = engine->stats().total();
-  EXPECT_GT(stats.filler_rows, 0u);
+  EXPECT_GT(stats.padding_rows, 0u);
   EXPECT_EQ(stats.batch_tokens, stats.prompt_tokens + stats.predicted_tokens - 4) << "the first ones follow prompts";
   EXPECT_EQ(stats.step_tokens.sum(), static_cast<double>(stats.batch_tokens));
   std::uint32_t cells = 0;
@@ -52,7 +52,7 @@ TEST_P(PaddedPass, ShowsInNoAnswerAndInNoCells) {
 
   const Answer more = generate(*engine, sessions[3], endless(20));
   EXPECT_EQ(more.finish.usage.cached_tokens, prompt(3).size() + 1);
-  EXPECT_TRUE(reference.is_greedy(prompt(3) + said[3], more.tokens, true));
+  EXPECT_TRUE(reference.is_greedy(prompt(3) + answered[3], more.tokens, true));
   EXPECT_EQ(engine->stats().total().restored, 0u) << "it lost its cells: the test is of no use";
 }
 
@@ -62,7 +62,7 @@ TEST(FilledPasses, WhatCannotBeCutBackIsNotFilledUp) {
   for (std::uint32_t i = 0; i < 3; ++i)
     streams.push_back(*engine->generate_stream(session_with(*engine, prompt(i)), endless(kTokens)));
   for (auto& stream : streams) drain(stream);
-  EXPECT_EQ(engine->stats().total().filler_rows, 0u);
+  EXPECT_EQ(engine->stats().total().padding_rows, 0u);
 }
 
 }  // namespace

@@ -37,8 +37,8 @@ TEST_F(ParkedAside, WhoLooksForAnEntryDoesNotWaitForItsFile) {
   with_chores.disk = with_chores.executor = executor;
   ParkedStore store(with_chores);
   ASSERT_TRUE(store.open());
-  int told = 0;
-  store.when_read([&] { ++told; });
+  int notified = 0;
+  store.when_read([&] { ++notified; });
   const Tokens wanted = {1, 2, 9};
   const auto asked = store.find(wanted, 1);
   EXPECT_TRUE(asked.coming && asked.begun && !asked.hit);
@@ -47,7 +47,7 @@ TEST_F(ParkedAside, WhoLooksForAnEntryDoesNotWaitForItsFile) {
   EXPECT_FALSE(store.find(wanted, 1, ParkedStore::Files::ignored).coming) << "of what is in memory";
   EXPECT_EQ(store.stats().loads, 0u);
   executor->work();
-  EXPECT_EQ(told, 1);
+  EXPECT_EQ(notified, 1);
   const auto found = store.find(wanted, 1);
   ASSERT_TRUE(found.hit);
   EXPECT_EQ(found.hit->length, 2u);

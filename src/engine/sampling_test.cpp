@@ -26,12 +26,12 @@ EngineLoadOptions alike(const std::string& model) {
 
 TEST(Sampling, ASeedGivesTheSameTextAgainAndAnotherSeedAnother) {
   const auto service = load(alike("tiny-llama"));
-  const auto say = [&](std::uint32_t seed) {
+  const auto tokens_with = [&](std::uint32_t seed) {
     return generate(*service, session_with(*service, some_tokens(20)), seeded(seed)).tokens;
   };
-  const std::vector<Token> first = say(42);
-  EXPECT_EQ(say(42), first);
-  EXPECT_NE(say(43), first);
+  const std::vector<Token> first = tokens_with(42);
+  EXPECT_EQ(tokens_with(42), first);
+  EXPECT_NE(tokens_with(43), first);
 }
 
 TEST(Sampling, ASeedGivesTheSameTextAmongOthers) {

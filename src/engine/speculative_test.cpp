@@ -24,7 +24,7 @@ SpeculativeOptions by_model(const std::string& name) {
   return {.max_tokens = 8, .draft_path = model_path(name), .draft_probability = 0, .measure = false};
 }
 
-std::unique_ptr<InferenceEngine> load_guessing(const std::string& model, const SpeculativeOptions& drafts) {
+std::unique_ptr<InferenceEngine> load_speculating(const std::string& model, const SpeculativeOptions& drafts) {
   EngineLoadOptions options = load_options(model);
   options.speculative = drafts;
   return load(options);
@@ -47,7 +47,7 @@ TEST(Speculative, GreedyAnswersAreTheSameWithGuesses) {
   std::uint64_t right = 0;
   for (const char* name : {"tiny-llama", "tiny-qwen3", "tiny-moe", "tiny-gemma3", "tiny-gpt-oss"}) {
     const Reference reference(name);
-    const auto service = load_guessing(name, by_looking_up());
+    const auto service = load_speculating(name, by_looking_up());
     // A small random model soon repeats itself.
     for (const auto& prompt : {repetitive(), some_tokens(30, 2)}) {
       const Answer answer = generate(*service, session_with(*service, prompt), endless(300));
@@ -60,7 +60,7 @@ TEST(Speculative, GreedyAnswersAreTheSameWithGuesses) {
 }
 
 TEST(Speculative, ALoopTakesFewPassesAndTheAnswerSaysWhy) {
-  const auto service = load_guessing("scripted-endless", by_looking_up());
+  const auto service = load_speculating("scripted-endless", by_looking_up());
   const Answer answer = generate(*service, session_with(*service, "go\n"), greedy(400));
   const Usage& usage = answer.finish.usage;
   const WorkerStats total = stats(*service);
@@ -76,14 +76,14 @@ TEST(Speculative, ALoopTakesFewPassesAndTheAnswerSaysWhy) {
 }
 
 TEST(Speculative, OffMeansNoGuesses) {
-  const auto service = load_guessing("scripted-endless", by_looking_up(0));
+  const auto service = load_speculating("scripted-endless", by_looking_up(0));
   const Answer answer = generate(*service, session_with(*service, "go\n"), greedy(100));
   EXPECT_EQ(answer.finish.usage.drafted_tokens, 0u);
   EXPECT_GE(stats(*service).steps, 100u);
 }
 
 TEST(Speculative, NoGuessesBesideMoreThanMaxActive) {
-  const auto service = load_guessing("scripted-endless", by_looking_up(8, 1));
+  const auto service = load_speculating("scripted-endless", by_looking_up(8, 1));
   auto first = *service->generate_stream(session_with(*service, "go\n"), greedy(1'000'000));
   // Waits for the other to run, so all of its passes have two sessions.
   EXPECT_TRUE(first.next());
@@ -94,7 +94,7 @@ TEST(Speculative, NoGuessesBesideMoreThanMaxActive) {
 }
 
 TEST(Speculative, SeveralSessionsAtOnceKeepTheirOwnAnswers) {
-  const auto service = load_guessing("tiny-qwen3", by_looking_up(4, 16));
+  const auto service = load_speculating("tiny-qwen3", by_looking_up(4, 16));
   const Reference reference("tiny-qwen3");
   std::vector<StreamHandle> streams;
   for (std::uint32_t i = 1; i <= 6; ++i)
@@ -119,7 +119,7 @@ TEST(Speculative, ARecurrentModelGoesWithout) {
   for (const char* name : {"tiny-mamba", "tiny-jamba"})
     for (const SpeculativeOptions& drafts :
          {by_looking_up(), SpeculativeOptions{.max_tokens = 8, .draft_path = "none"}}) {
-      const auto service = load_guessing(name, drafts);
+      const auto service = load_speculating(name, drafts);
       const Answer answer = generate(*service, session_with(*service, repetitive()), endless(50));
       EXPECT_TRUE(Reference(name).is_greedy(repetitive(), answer.tokens, true));
       EXPECT_EQ(answer.finish.usage.drafted_tokens, 0u);
@@ -127,7 +127,7 @@ TEST(Speculative, ARecurrentModelGoesWithout) {
 }
 
 TEST(Speculative, ADraftModelOfTheSameWeightsIsNearlyAlwaysRight) {
-  const auto service = load_guessing("tiny-llama", by_model("tiny-llama-q8_0"));
+  const auto service = load_speculating("tiny-llama", by_model("tiny-llama-q8_0"));
   const Answer answer = generate(*service, session_with(*service, some_tokens(200)), endless(300));
   EXPECT_TRUE(Reference("tiny-llama").is_greedy(some_tokens(200), answer.tokens, true));
   EXPECT_GT(answer.finish.usage.accepted_tokens, 150u);
@@ -135,7 +135,7 @@ TEST(Speculative, ADraftModelOfTheSameWeightsIsNearlyAlwaysRight) {
 }
 
 TEST(Speculative, ADraftModelThatIsMostlyWrongIsHardlyAsked) {
-  const auto service = load_guessing("tiny-qwen3", by_model("tiny-llama-q8_0"));
+  const auto service = load_speculating("tiny-qwen3", by_model("tiny-llama-q8_0"));
   const Answer answer = generate(*service, session_with(*service, some_tokens(50)), endless(300));
   EXPECT_TRUE(Reference("tiny-qwen3").is_greedy(some_tokens(50), answer.tokens, true));
   EXPECT_GT(answer.finish.usage.drafted_tokens, 0u);
@@ -144,7 +144,7 @@ TEST(Speculative, ADraftModelThatIsMostlyWrongIsHardlyAsked) {
 
 TEST(Speculative, GoesOnAfterADownsize) {
   for (const SpeculativeOptions& drafts : {by_looking_up(), by_model("tiny-llama-q8_0")}) {
-    const auto service = load_guessing("tiny-llama", drafts);
+    const auto service = load_speculating("tiny-llama", drafts);
     const SessionId session = session_with(*service, repetitive());
     const std::vector<Token> first = generate(*service, session, endless(60)).tokens;
     EXPECT_TRUE(service->downsize().done);
@@ -156,7 +156,7 @@ TEST(Speculative, GoesOnAfterADownsize) {
 
 TEST(Speculative, TooManyGuessesAreRefused) {
   EngineLoadOptions options = load_options("tiny-llama");
-  options.speculative.max_tokens = kMaxGuesses + 1;
+  options.speculative.max_tokens = kMaxDraftTokens + 1;
   const auto service = InferenceEngine::load(options);
   ASSERT_FALSE(service);
   EXPECT_EQ(service.error().code, errc::invalid_argument);
@@ -167,7 +167,7 @@ TEST(Speculative, TooManyGuessesAreRefused) {
 TEST(Speculative, AnswersAreTheSameWhereGuessesMustPay) {
   SpeculativeOptions drafts = by_looking_up();
   drafts.measure = true;
-  const auto service = load_guessing("tiny-moe", drafts);
+  const auto service = load_speculating("tiny-moe", drafts);
   const Answer answer = generate(*service, session_with(*service, repetitive()), endless(300));
   EXPECT_TRUE(Reference("tiny-moe").is_greedy(repetitive(), answer.tokens, true));
 }
@@ -175,10 +175,10 @@ TEST(Speculative, AnswersAreTheSameWhereGuessesMustPay) {
 // ---- every way an answer may end or be told what to say, in the middle of guesses that are right
 
 // The same on a service with guesses and on one without. scripted-endless counts from one to twelve for ever.
-class InMidGuess : public ::testing::Test {
+class InMidDraft : public ::testing::Test {
  protected:
   Answer same(const GenerateOptions& options, const std::vector<Token>& prompt = {10}) {
-    const Answer with = generate(*guessing_, session_with(*guessing_, prompt), options);
+    const Answer with = generate(*speculating_, session_with(*speculating_, prompt), options);
     const Answer without = generate(*plain_, session_with(*plain_, prompt), options);
     EXPECT_GT(with.finish.usage.accepted_tokens, 0u) << "nothing was guessed: the test is of no use";
     EXPECT_EQ(with.text, without.text);
@@ -188,15 +188,15 @@ class InMidGuess : public ::testing::Test {
     EXPECT_EQ(with.finish.usage.completion_tokens, without.finish.usage.completion_tokens);
     return with;
   }
-  const std::unique_ptr<InferenceEngine> guessing_ = load_guessing("scripted-endless", by_looking_up());
+  const std::unique_ptr<InferenceEngine> speculating_ = load_speculating("scripted-endless", by_looking_up());
   const std::unique_ptr<InferenceEngine> plain_ = load(load_options("scripted-endless"));
 };
 
-TEST_F(InMidGuess, MaxNewTokens) {
-  for (std::uint32_t most = 60; most < 76; ++most) EXPECT_EQ(same(greedy(most)).tokens.size(), most);
+TEST_F(InMidDraft, MaxNewTokens) {
+  for (std::uint32_t max = 60; max < 76; ++max) EXPECT_EQ(same(greedy(max)).tokens.size(), max);
 }
 
-TEST_F(InMidGuess, StopStrings) {
+TEST_F(InMidDraft, StopStrings) {
   // The prompt holds rounds of the answer, so that the first guesses are good ones.
   const std::vector<Token> rounds = generate(*plain_, session_with(*plain_, "go\n"), greedy(90)).tokens;
   for (const char* stop : {"eleven twelve one two three", "six s", "ten eleven t"}) {
@@ -206,7 +206,7 @@ TEST_F(InMidGuess, StopStrings) {
   }
 }
 
-TEST_F(InMidGuess, TurnsThatEndWithStopStrings) {
+TEST_F(InMidDraft, TurnsThatEndWithStopStrings) {
   const auto turns = [](InferenceEngine& service) {
     const SessionId session = session_with(service, "go\n");
     std::vector<std::string> texts = {generate(service, session, greedy(80)).text};
@@ -218,15 +218,15 @@ TEST_F(InMidGuess, TurnsThatEndWithStopStrings) {
     }
     return texts;
   };
-  EXPECT_EQ(turns(*guessing_), turns(*plain_));
-  EXPECT_GT(accepted(*guessing_), 0u);
+  EXPECT_EQ(turns(*speculating_), turns(*plain_));
+  EXPECT_GT(accepted(*speculating_), 0u);
 }
 
-TEST_F(InMidGuess, CancelAndGoOn) {
-  const SessionId session = session_with(*guessing_, "go\n");
+TEST_F(InMidDraft, CancelAndGoOn) {
+  const SessionId session = session_with(*speculating_, "go\n");
   std::vector<Token> tokens;
   while (tokens.size() < 400) {
-    auto stream = *guessing_->generate_stream(session, greedy(1'000'000));
+    auto stream = *speculating_->generate_stream(session, greedy(1'000'000));
     const auto chunk = stream.next();
     ASSERT_TRUE(chunk);
     tokens.insert(tokens.end(), chunk->tokens.begin(), chunk->tokens.end());
@@ -236,14 +236,14 @@ TEST_F(InMidGuess, CancelAndGoOn) {
     tokens.insert(tokens.end(), rest.tokens.begin(), rest.tokens.end());
   }
   // Each of those may have been too short for a guess.
-  const Answer last = generate(*guessing_, session, greedy(100));
+  const Answer last = generate(*speculating_, session, greedy(100));
   tokens.insert(tokens.end(), last.tokens.begin(), last.tokens.end());
-  EXPECT_GT(accepted(*guessing_), 0u);
+  EXPECT_GT(accepted(*speculating_), 0u);
   const auto all = static_cast<std::uint32_t>(tokens.size());
   EXPECT_EQ(tokens, generate(*plain_, session_with(*plain_, "go\n"), greedy(all)).tokens);
 }
 
-TEST_F(InMidGuess, ASlowReaderLosesNothing) {
+TEST_F(InMidDraft, ASlowReaderLosesNothing) {
   EngineLoadOptions options = load_options("scripted-endless");
   options.speculative = by_looking_up();
   options.stream_tokens = 4;
@@ -256,7 +256,7 @@ TEST_F(InMidGuess, ASlowReaderLosesNothing) {
 }
 
 // With a part for each, all have equally many rows: where one has no guess, or fewer, padding rows stand for them.
-TEST_F(InMidGuess, SideBySideInASplitLayout) {
+TEST_F(InMidDraft, SideBySideInASplitLayout) {
   EngineLoadOptions options = load_options("scripted-endless");
   options.kv_layout = KvLayout::split;
   options.max_sequences = 3;
@@ -276,7 +276,7 @@ TEST_F(InMidGuess, SideBySideInASplitLayout) {
   }
 }
 
-TEST_F(InMidGuess, Logprobs) {
+TEST_F(InMidDraft, Logprobs) {
   GenerateOptions options = greedy(150);
   options.n_probs = 3;
   const Answer with = same(options);
@@ -290,7 +290,7 @@ TEST_F(InMidGuess, Logprobs) {
   }
 }
 
-TEST_F(InMidGuess, AGrammarThatEndsTheAnswer) {
+TEST_F(InMidDraft, AGrammarThatEndsTheAnswer) {
   GenerateOptions options = greedy(1000);
   options.grammar.emplace().gbnf =
       R"(root ::= "Counting:" line line line line " one two three" [.]
@@ -303,7 +303,7 @@ line ::= " one two three four five six seven eight nine ten eleven twelve")";
 
 // With every token drawn once, in order, with the random numbers of the seed: also where the guess was right.
 TEST(Speculative, SeededSamplingDrawsAsWithoutGuesses) {
-  const auto service = load_guessing("tiny-llama", by_looking_up());
+  const auto service = load_speculating("tiny-llama", by_looking_up());
   GenerateOptions options;
   options.max_new_tokens = 400;
   options.sampling.temperature = 1;

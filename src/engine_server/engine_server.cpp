@@ -36,9 +36,9 @@ ModelType type_of(engine::ModelKind kind) {
 
 // Options that also count each request.
 EngineServerOptions counted(EngineServerOptions options, const std::shared_ptr<LlamaNumbers>& numbers) {
-  options.request_done = [numbers, tell = std::move(options.request_done)](const RequestRecord& record) {
+  options.request_done = [numbers, report = std::move(options.request_done)](const RequestRecord& record) {
     numbers->add(record);
-    if (tell) tell(record);
+    if (report) report(record);
   };
   return options;
 }
@@ -64,7 +64,7 @@ EngineServer::Impl::Impl(engine::InferenceEngine& the_service, async::Timers& th
 
 EngineServer::Impl::~Impl() {
   preparation.stop();
-  const std::unique_lock none_running(jobs->running);
+  const ExclusiveLock none_running(jobs->running);
   jobs->closed = true;
 }
 

@@ -2,12 +2,11 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
-#include <shared_mutex>
 #include <string>
 #include <utility>
 #include <variant>
 
+#include "base/mutex.h"
 #include "dialects/error_filter.h"
 #include "engine/threads/client_quota.h"
 #include "engine_server/engine_server.h"
@@ -34,8 +33,8 @@ struct EngineServer::Impl {
   const std::shared_ptr<engine::InferenceEngine> alive;
   // Jobs on the pool use the server: each holds `running`, and does nothing once `closed`.
   struct Jobs {
-    std::shared_mutex running;
-    bool closed = false;
+    SharedMutex running;
+    bool closed GUARDED_BY(running) = false;
   };
   const std::shared_ptr<Jobs> jobs = std::make_shared<Jobs>();
   const std::int64_t started;  // seconds since 1970
@@ -93,7 +92,7 @@ struct EngineServer::Impl {
     Preparation::Cause cause{std::move(client), body.size()};
     const auto lane = lane_of(cause.bytes);
     auto job = [running = jobs, body = std::move(body), work = std::move(work)](const CancelToken& stop) mutable -> R {
-      const std::shared_lock lock(running->running);
+      const SharedLock lock(running->running);
       if (running->closed) return fail(engine::errc::worker_shutdown, "the engine is shutting down");
       return work(body, stop);
     };
@@ -121,7 +120,7 @@ struct EngineServer::Impl {
     if (auto* made = std::get_if<typename R::value_type>(&*either)) co_return std::move(*made);
     auto job = [running = jobs, start = std::move(start),
                 request = std::get<Request>(std::move(*either))](const CancelToken& stop) mutable -> R {
-      const std::shared_lock lock(running->running);
+      const SharedLock lock(running->running);
       if (running->closed) return fail(engine::errc::worker_shutdown, "the engine is shutting down");
       return start(std::move(request), stop);
     };

@@ -31,9 +31,10 @@ struct Asker {
 };
 
 template <typename Request>
-Result<Begun<Request>> begin(const std::shared_ptr<engine::InferenceEngine>& service, Request request,
-                             std::vector<Prepared> prompts, const Asker& asker, const CancelToken& stop) {
-  const auto at = MonoClock::now();
+Result<Begun<Request>> begin(const Clock& clock, const std::shared_ptr<engine::InferenceEngine>& service,
+                             Request request, std::vector<Prepared> prompts, const Asker& asker,
+                             const CancelToken& stop) {
+  const auto at = clock.now();
   for (auto& prompt : prompts) {
     prompt.options.client = asker.client;
     prompt.options.background = asker.background;
@@ -185,7 +186,7 @@ async::Task<Response> EngineServer::Impl::chat(http::Request request) {
     if (!prepared) return std::unexpected(std::move(prepared.error()));
     std::vector<Prepared> prompts;
     prompts.push_back(std::move(*prepared));
-    return begin(alive, std::move(asked), std::move(prompts), {client, background, std::move(*share)}, stop);
+    return begin(timers, alive, std::move(asked), std::move(prompts), {client, background, std::move(*share)}, stop);
   };
   auto chat = co_await make_ready<protocol::ChatRequest>(std::move(*body), std::move(client),
                                                          protocol::parse_chat_request, std::move(start));
@@ -195,7 +196,7 @@ async::Task<Response> EngineServer::Impl::chat(http::Request request) {
   auto head = head_of(chat->request.model, "chatcmpl-");
   head.not_stored = chat->request.store;
   head.warnings = chat->warnings;
-  const auto before_engine = timers.now() - arrived - (MonoClock::now() - chat->at);
+  const auto before_engine = chat->at - arrived;
   const auto executor = co_await async::asio::this_coro::executor;
   if (chat->request.stream) {
     auto streaming = stream_options(options, chat->request, before_engine);
@@ -250,7 +251,7 @@ async::Task<Response> EngineServer::Impl::complete_as(http::Request request, Com
     if (!share) return std::unexpected(std::move(share.error()));
     auto prompts = prepare_completion(prompt_tokens, asked, stop);
     if (!prompts) return std::unexpected(std::move(prompts.error()));
-    return begin(alive, std::move(asked), std::move(*prompts), {client, background, std::move(*share)}, stop);
+    return begin(timers, alive, std::move(asked), std::move(*prompts), {client, background, std::move(*share)}, stop);
   };
   auto completion =
       co_await make_ready<protocol::CompletionRequest>(std::move(*body), std::move(client), read, std::move(start));
@@ -259,7 +260,7 @@ async::Task<Response> EngineServer::Impl::complete_as(http::Request request, Com
 
   auto head = head_of(completion->request.model, "cmpl-");
   head.warnings = completion->warnings;
-  const auto before_engine = timers.now() - arrived - (MonoClock::now() - completion->at);
+  const auto before_engine = completion->at - arrived;
   const auto executor = co_await async::asio::this_coro::executor;
   if (completion->request.stream) {
     auto streaming = stream_options(options, completion->request, before_engine);

@@ -115,13 +115,13 @@ TEST(Chat, ACutOffBeginningOfACallIsNoError) {
   Fixture server("scripted-tool-call");
   const std::string tools =
       R"(,"tools":[{"type":"function","function":{"name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}}])";
-  for (int most = 0; most < 30; ++most) {
+  for (int max = 0; max < 30; ++max) {
     for (const std::string choice : {"", R"(,"tool_choice":"required")"}) {
-      const std::string limit = tools + choice + R"(,"max_tokens":)" + std::to_string(most);
+      const std::string limit = tools + choice + R"(,"max_tokens":)" + std::to_string(max);
       const auto whole = server.chat("hi", limit);
-      ASSERT_EQ(whole.status, 200u) << most << whole.body;
+      ASSERT_EQ(whole.status, 200u) << max << whole.body;
       const auto streamed = server.chat("hi", limit + R"(,"stream":true)");
-      EXPECT_EQ(streamed.events().back(), "[DONE]") << most << streamed.body;
+      EXPECT_EQ(streamed.events().back(), "[DONE]") << max << streamed.body;
     }
   }
 }
@@ -219,13 +219,13 @@ TEST(Chat, GoesOnWithABegunAnswer) {
   const std::string whole(ask("").choice().at("message").at("content").as_string());
   ASSERT_TRUE(whole.starts_with("Once upon")) << whole;
   const std::string stream = R"(,"stream":true)";
-  const std::string said = R"(,"continue_final_message":true)";
+  const std::string option = R"(,"continue_final_message":true)";
   EXPECT_EQ(ask(stream).streamed(), whole);
   EXPECT_EQ(ask(stream + R"(,"continue_final_message":false)").streamed(), whole);
-  EXPECT_EQ("Once upon" + ask(stream + said).streamed(), whole) << "only what is new";
+  EXPECT_EQ("Once upon" + ask(stream + option).streamed(), whole) << "only what is new";
   EXPECT_EQ("Once upon" + ask(stream + R"(,"continue_final_message":"content")").streamed(), whole);
-  EXPECT_EQ(ask(stream + said + R"(,"echo":true)").streamed(), whole);
-  EXPECT_EQ(ask(said).choice().at("message").at("content").as_string(), whole);
+  EXPECT_EQ(ask(stream + option + R"(,"echo":true)").streamed(), whole);
+  EXPECT_EQ(ask(option).choice().at("message").at("content").as_string(), whole);
 }
 
 TEST(Chat, SaysWhichStopStringEndedIt) {
@@ -408,15 +408,15 @@ TEST(Completion, StreamsSayHowFarEachPromptIs) {
   const auto answer = server.post(
       "/v1/completions",
       R"({"prompt":["one two three","four"],"max_tokens":3,"ignore_eos":true,"stream":true,"return_progress":true})");
-  std::vector<std::int64_t> told;
+  std::vector<std::int64_t> indexes;
   for (const auto& event : answer.events()) {
     const auto value = json::parse(event);
     if (!value || !json::find(*value, "prompt_progress")) continue;
     EXPECT_EQ(value->at("choices").at(0).at("text").as_string(), "");
     if (value->at("prompt_progress").at("processed") != value->at("prompt_progress").at("total")) continue;
-    told.push_back(value->at("choices").at(0).at("index").as_int64());
+    indexes.push_back(value->at("choices").at(0).at("index").as_int64());
   }
-  EXPECT_THAT(told, testing::UnorderedElementsAre(0, 1)) << answer.body;
+  EXPECT_THAT(indexes, testing::UnorderedElementsAre(0, 1)) << answer.body;
 }
 
 // Such a grammar once met an end where it wanted more, and libllama ended the process.

@@ -326,7 +326,7 @@ Result<std::vector<Prepared>> prepare_completion(const PromptTokens& tokens, con
     auto& prepared = all.emplace_back();
     const auto name = prompts == 1 ? "prompt" : fmt::format("prompt[{}]", i);
     auto prompt = request.infill ? infill_tokens(tokens, *request.infill, stop)
-                                 : tokens.read(request.prompts[i], {.most = service.facts().n_ctx}, name, stop);
+                                 : tokens.read(request.prompts[i], {.max = service.facts().n_ctx}, name, stop);
     if (!prompt) return std::unexpected(std::move(prompt.error()));
     if (auto fine = check_length(service, prompt->size(), name); !fine) {
       return std::unexpected(std::move(fine.error()));

@@ -21,7 +21,7 @@ struct Family {
 
 void LlamaNumbers::add(const RequestRecord& record) {
   const auto input = static_cast<double>(record.input_tokens), cached = static_cast<double>(record.cached_tokens);
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   for (auto* counted : {&all_, &recent_}) {
     counted->prompt += input - cached;
     counted->cached += cached;
@@ -37,7 +37,7 @@ void LlamaNumbers::write(protocol::MetricsText& out, const std::string& model, c
   Counted all, recent;
   double longest = 0;
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     all = all_;
     recent = std::exchange(recent_, {});
     longest = longest_;

@@ -2,9 +2,9 @@
 // have more.
 #pragma once
 
-#include <mutex>
 #include <string>
 
+#include "base/mutex.h"
 #include "engine/values/stats.h"
 #include "engine_server/answer.h"
 #include "protocol/answers/metrics_text.h"
@@ -25,9 +25,9 @@ class LlamaNumbers {
     double prompt_ms = 0, predicted_ms = 0;
   };
 
-  std::mutex mutex_;
-  Counted all_, recent_;
-  double longest_ = 0;  // tokens of a prompt and its answer
+  Mutex mutex_;
+  Counted all_ GUARDED_BY(mutex_), recent_ GUARDED_BY(mutex_);
+  double longest_ GUARDED_BY(mutex_) = 0;  // tokens of a prompt and its answer
 };
 
 }  // namespace corral::engine_server

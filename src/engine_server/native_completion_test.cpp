@@ -201,10 +201,10 @@ TEST(NativeCompletion, TakesMoreThanTheOther) {
 
 TEST(NativeCompletion, RefusesWhatTheOtherRefuses) {
   Fixture server("tiny-llama", 256);
-  const auto refused = [&](const std::string& body, const std::string& said) {
+  const auto refused = [&](const std::string& body, const std::string& message) {
     const auto answer = server.post("/completion", body);
     EXPECT_EQ(answer.status, 400u) << answer.body;
-    EXPECT_THAT(answer.body, HasSubstr(said));
+    EXPECT_THAT(answer.body, HasSubstr(message));
   };
   refused("{}", "'prompt' is required");
   refused(R"({"prompt":[]})", "at least one prompt");

@@ -68,9 +68,9 @@ Response EngineServer::Impl::metrics() const {
   std::string text;
   protocol::MetricsText out(text);
   const auto name_of = [](const char* metric) { return fmt::format("{}{}", kPrefix, metric); };
-  const auto each_worker = [&](auto&& say) {
+  const auto each_worker = [&](auto&& field_value) {
     for (std::size_t i = 0; i < now.workers.size(); ++i)
-      out.sample(labels_of(options.model_name, i), say(now.workers[i]));
+      out.sample(labels_of(options.model_name, i), field_value(now.workers[i]));
   };
   for (const auto& field : engine::stat_fields()) {
     if (begin_family(out, field))

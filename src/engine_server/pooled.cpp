@@ -114,22 +114,21 @@ Result<PreparedEmbedding> prepare_embedding(const PromptTokens& texts, const std
   const bool pooling = service.facts().pooling != engine::Pooling::none;
   if (auto fine = pooling ? Result<>() : check_without_pooling(*request, native_shape); !fine)
     return std::unexpected(std::move(fine.error()));
-  const auto most_vectors = kMaxValues / std::max<std::size_t>(1, native);
-  if (request->inputs.size() > most_vectors) {
+  const auto max_vectors = kMaxValues / std::max<std::size_t>(1, native);
+  if (request->inputs.size() > max_vectors) {
     return fail(protocol::errc::bad_value,
                 fmt::format("'input' has {} texts, at most {} are allowed for this model, whose embeddings have {} "
                             "numbers: send several requests",
-                            request->inputs.size(), most_vectors, native),
+                            request->inputs.size(), max_vectors, native),
                 "input");
   }
   PreparedEmbedding prepared{std::move(*request), {}};
   std::size_t all_tokens = 0;
   for (const auto& input : prepared.request.inputs) {
     if (stop.wanted()) return stopped();
-    const auto most = service.facts().n_batch;
-    auto tokens = prepared.request.truncate
-                      ? texts.read_cut(input, std::min(most, service.facts().n_ctx), "input", stop)
-                      : texts.read(input, {.most = most}, "input", stop);
+    const auto max = service.facts().n_batch;
+    auto tokens = prepared.request.truncate ? texts.read_cut(input, std::min(max, service.facts().n_ctx), "input", stop)
+                                            : texts.read(input, {.max = max}, "input", stop);
     if (!tokens) return std::unexpected(std::move(tokens.error()));
     if (tokens->empty()) {
       return fail(protocol::errc::bad_value,
@@ -146,11 +145,11 @@ Result<PreparedEmbedding> prepare_embedding(const PromptTokens& texts, const std
     all_tokens += tokens->size();
     prepared.inputs.push_back(std::move(*tokens));
   }
-  if (!pooling && all_tokens > most_vectors) {
+  if (!pooling && all_tokens > max_vectors) {
     return fail(protocol::errc::bad_value,
                 fmt::format("'input' has {} tokens, at most {} are allowed for this model, which makes an embedding of "
                             "{} numbers for each: send several requests",
-                            all_tokens, most_vectors, native),
+                            all_tokens, max_vectors, native),
                 "input");
   }
   return prepared;

@@ -112,9 +112,9 @@ TEST(Embeddings, WithoutPoolingEachTokenHasOne) {
     EXPECT_GT(std::abs(squares - 1), 1e-3) << "never normalised";
   }
   const auto refused = [&](const std::string& path, const std::string& body) {
-    const auto said = server.post(path, body);
-    EXPECT_EQ(said.status, 400u) << said.body;
-    return std::string(said.json().at("error").at("message").as_string());
+    const auto answer = server.post(path, body);
+    EXPECT_EQ(answer.status, 400u) << answer.body;
+    return std::string(answer.json().at("error").at("message").as_string());
   };
   EXPECT_EQ(refused("/v1/embeddings", R"({"input":"first text"})"),
             "this model makes an embedding of each token (pooling none), but this endpoint returns one of each text: "
@@ -144,10 +144,10 @@ TEST(Embeddings, FewerDimensionsAreTheFirstOnesAtLengthOne) {
 
 TEST(Embeddings, RefuseWhatMakesNoSense) {
   Fixture server("tiny-embed");
-  const auto refused = [&](const std::string& body, const std::string& said) {
+  const auto refused = [&](const std::string& body, const std::string& message) {
     const auto answer = server.post("/v1/embeddings", body);
     EXPECT_EQ(answer.status, 400u) << answer.body;
-    EXPECT_THAT(answer.body, HasSubstr(said));
+    EXPECT_THAT(answer.body, HasSubstr(message));
   };
   refused(R"({"input":["a",""]})", "'input[1]' is empty");
   refused(R"({"input":"a","dimensions":65})", "'dimensions' is 65, but the embeddings of this model have 64");
@@ -162,7 +162,7 @@ TEST(Embeddings, RefuseWhatMakesNoSense) {
 TEST(Embeddings, ATextThatIsTooLongIsCutIfTheRequestSaysSo) {
   Fixture server("tiny-embed");
   const auto& facts = server.service->facts();
-  const auto most = std::min(facts.n_batch, facts.n_ctx);
+  const auto max = std::min(facts.n_batch, facts.n_ctx);
   std::string longer;
   for (int i = 0; i < 5000; ++i) longer += "word ";
   const auto embed = [&](const std::string& text) {
@@ -172,7 +172,7 @@ TEST(Embeddings, ATextThatIsTooLongIsCutIfTheRequestSaysSo) {
   ASSERT_EQ(cut.status, 200u) << cut.body;
   const auto one = server.post("/v1/embeddings", R"({"input":"a"})").json();
   EXPECT_EQ(cut.json().at("usage").at("prompt_tokens").as_int64(),
-            one.at("usage").at("prompt_tokens").as_int64() + most);
+            one.at("usage").at("prompt_tokens").as_int64() + max);
   EXPECT_EQ(embed(longer + longer).json().at("data"), cut.json().at("data")) << "its end makes no difference";
   std::string huge;
   for (int i = 0; i < 200'000; ++i) huge += "é\\n";

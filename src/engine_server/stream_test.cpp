@@ -162,7 +162,7 @@ struct Played {
     choices.push_back({.generation = Generation(engine::StreamHandle(state))});
     stream = std::make_unique<AnswerStream>(executor, timers, std::move(choices), head, std::move(options));
   }
-  void say(const std::string& text, std::optional<engine::Progress> progress = std::nullopt) const {
+  void emit(const std::string& text, std::optional<engine::Progress> progress = std::nullopt) const {
     engine::StreamChunk chunk;
     chunk.text = text;
     chunk.progress = progress;
@@ -194,7 +194,7 @@ TEST(Stream, PingsWhileNothingComes) {
     EXPECT_EQ(*piece, ": ping\n\n");
     co_await settle();
     timers.advance(std::chrono::milliseconds(500));
-    played.say("word");
+    played.emit("word");
     piece = co_await stream.read();
     EXPECT_THAT(std::string(*piece), testing::HasSubstr("word"));
     timers.advance(std::chrono::milliseconds(500));  // a second since the ping, half a one since the word
@@ -234,7 +234,7 @@ TEST(Stream, RequestsSayWhetherThereArePings) {
   const auto service = test::load("scripted-endless");
   async::ThreadPool pool{1};
   EngineServer server(*service, time.timers, pool, EngineServerOptions());
-  const auto told = [&](const std::string& more) {
+  const auto streamed_with = [&](const std::string& more) {
     std::string text;
     const auto use = [&]() -> async::Task<void> {
       const auto executor = co_await async::asio::this_coro::executor;
@@ -256,12 +256,12 @@ TEST(Stream, RequestsSayWhetherThereArePings) {
     return text;
   };
   const auto pings = testing::HasSubstr(": ping\n\n");
-  EXPECT_THAT(told(""), pings);
-  EXPECT_THAT(told(R"(,"sse_ping_interval":null)"), pings);
-  EXPECT_THAT(told(R"(,"sse_ping_interval":1)"), pings);
-  EXPECT_THAT(told(R"(,"sse_ping_interval":1000000)"), testing::Not(pings));
-  EXPECT_THAT(told(R"(,"sse_ping_interval":0)"), testing::Not(pings));
-  EXPECT_THAT(told(R"(,"sse_ping_interval":-1)"), testing::Not(pings));
+  EXPECT_THAT(streamed_with(""), pings);
+  EXPECT_THAT(streamed_with(R"(,"sse_ping_interval":null)"), pings);
+  EXPECT_THAT(streamed_with(R"(,"sse_ping_interval":1)"), pings);
+  EXPECT_THAT(streamed_with(R"(,"sse_ping_interval":1000000)"), testing::Not(pings));
+  EXPECT_THAT(streamed_with(R"(,"sse_ping_interval":0)"), testing::Not(pings));
+  EXPECT_THAT(streamed_with(R"(,"sse_ping_interval":-1)"), testing::Not(pings));
 }
 
 TEST(Stream, WhatIsThereTogetherGoesOutTogether) {
@@ -271,8 +271,8 @@ TEST(Stream, WhatIsThereTogetherGoesOutTogether) {
     const auto executor = co_await async::asio::this_coro::executor;
     std::size_t records = 0;
     Played played(executor, timers, [&](const RequestRecord&) { ++records; });
-    played.say("a");
-    played.say("b");
+    played.emit("a");
+    played.emit("b");
     played.end(engine::FinishReason::stop);
     test::Answer answer{200, "", std::string(played.stream->take_ready())};
     EXPECT_EQ(answer.streamed(), "ab");
@@ -298,10 +298,10 @@ TEST(Stream, OneThatIsDroppedCountsWhatHadCome) {
     EXPECT_TRUE(records.empty()) << "the model had made nothing";
     {
       Played played(executor, timers, done);
-      played.say("a", first);
+      played.emit("a", first);
       const std::string sent(played.stream->take_ready());
       EXPECT_THAT(sent, testing::Not(testing::HasSubstr("timings"))) << "the request wants none";
-      played.say("bc", second);
+      played.emit("bc", second);
     }
     EXPECT_EQ(records.size(), 1u);
     EXPECT_EQ(records.back().output_tokens, 3u);
@@ -309,7 +309,7 @@ TEST(Stream, OneThatIsDroppedCountsWhatHadCome) {
     EXPECT_EQ(records.back().cached_tokens, 4u);
     {
       Played played(executor, timers, done);
-      played.say("a", first);
+      played.emit("a", first);
       played.end(engine::FinishReason::error);
       (void)played.stream->take_ready();
     }
@@ -335,7 +335,7 @@ TEST(Stream, ProgressOfThePromptIsAnEventOfItsOwnInFrontOfTheText) {
       chunk.prompt[0].processed = processed;
       played.state->push(chunk);
     }
-    played.say("a");
+    played.emit("a");
     const test::Answer second{200, "", std::string(played.stream->take_ready())};
     const auto events = second.events();
     EXPECT_EQ(events.size(), 3u);
@@ -382,7 +382,7 @@ TEST(Stream, EveryBadEndIsToldOnce) {
          {engine::FinishReason::cancelled, engine::FinishReason::shutdown, engine::FinishReason::error,
           engine::FinishReason::superseded, engine::FinishReason::session_ended}) {
       Played played(executor, timers);
-      played.say("a");
+      played.emit("a");
       played.end(reason);
       auto piece = co_await played.stream->read();
       const std::string text(*piece);

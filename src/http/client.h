@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "async/task.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "http/handler.h"
@@ -44,7 +45,8 @@ struct ClientOptions {
 
 class Client final : public Target {
  public:
-  Client(async::Executor executor, Endpoint endpoint, ClientOptions options = {});
+  // `clock` decides which connections were idle for too long. It must outlive the client and its responses.
+  Client(async::Executor executor, const Clock& clock, Endpoint endpoint, ClientOptions options = {});
   ~Client() override;
 
   // Sends the request and returns after the head of the response; its body streams. Destroying the response (or

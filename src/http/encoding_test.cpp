@@ -99,7 +99,7 @@ TEST_F(EncodingTest, OneConnectionTakesEncodedAndPlainBodies) {
 }
 
 TEST_F(EncodingTest, OthersAreRefusedBeforeTheyAreSent) {
-  handler.telling = [](std::string_view path, Response answer) {
+  handler.rewrite = [](std::string_view path, Response answer) {
     answer.body = Body(std::string(path) + ": " + answer.failure->message);
     return answer;
   };

@@ -64,7 +64,7 @@ TEST_F(FramingTest, WhoIsRefusedBeforeTheHandlerIsToldByThePath) {
     co_return Response();
   };
   std::string id;
-  handler.telling = [&](std::string_view path, Response answer) {
+  handler.rewrite = [&](std::string_view path, Response answer) {
     answer.body = Body(fmt::format("of {}", path));
     id = answer.head.headers.get("X-Request-Id");
     return answer;
@@ -82,10 +82,10 @@ TEST_F(FramingTest, WhoIsRefusedBeforeTheHandlerIsToldByThePath) {
         {"GET /" + many + " HTTP/1.1\r\nHost: x\r\n\r\n", "431", "of /"},
         {"nonsense\r\n\r\n", "400", "of /"},
     };
-    for (const auto& [bytes, status, told] : rows) {
+    for (const auto& [bytes, status, reply] : rows) {
       const auto answer = co_await raw(bytes);
       EXPECT_TRUE(answer.starts_with("HTTP/1.1 " + status)) << bytes.substr(0, 80) << answer;
-      EXPECT_TRUE(answer.ends_with("\r\n\r\n" + told)) << bytes.substr(0, 80) << answer;
+      EXPECT_TRUE(answer.ends_with("\r\n\r\n" + reply)) << bytes.substr(0, 80) << answer;
       EXPECT_NE(answer.find("\r\nX-Request-Id: req-"), std::string::npos) << "a refusal has an id, too" << answer;
       EXPECT_NE(answer.find("\r\nX-Request-Id: " + id + "\r\n"), std::string::npos) << answer;
     }
@@ -252,7 +252,7 @@ class SendOnceTest : public ::testing::Test {
     std::vector<std::string> results;
     auto scenario = [&]() -> Task<void> {
       async::TaskGroup group(loop.executor());
-      Client client(loop.executor(), TcpEndpoint{"127.0.0.1", acceptor.local_endpoint().port()});
+      Client client(loop.executor(), clock, TcpEndpoint{"127.0.0.1", acceptor.local_endpoint().port()});
       group.spawn("server", serve(std::move(answered), end));
       const RequestHead head{std::move(method), "/", {}};
       for (std::size_t i = 0; i < requests; ++i) {
@@ -267,6 +267,7 @@ class SendOnceTest : public ::testing::Test {
     return results;
   }
 
+  SystemClock clock;
   async::Loop loop;
   Acceptor acceptor{loop.context(), {asio::ip::make_address("127.0.0.1"), 0}};
   std::size_t seen = 0, accepted = 0;

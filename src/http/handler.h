@@ -20,7 +20,7 @@ namespace corral::http {
 struct Caller {
   std::uint32_t rights = ~0u;  // bits defined by filter and routes; 0: unknown caller
   std::string key;             // identifies the key that was sent; empty: none was needed
-  std::uint32_t lacks = 0;     // after a rejection: the missing rights, of which one suffices
+  std::uint32_t missing = 0;   // after a rejection: the missing rights, of which one suffices
 };
 
 class Handler;

@@ -30,10 +30,10 @@ using namespace std::chrono_literals;
 class FunctionHandler final : public Handler {
  public:
   std::function<Task<Response>(Request)> function;
-  std::function<Response(std::string_view, Response)> telling;  // like refused()
+  std::function<Response(std::string_view, Response)> rewrite;  // like refused()
   Task<Response> handle(Request request) override { co_return co_await function(std::move(request)); }
   Response refused(std::string_view path, Response answer) override {
-    return telling ? telling(path, std::move(answer)) : std::move(answer);
+    return rewrite ? rewrite(path, std::move(answer)) : std::move(answer);
   }
 };
 
@@ -136,7 +136,7 @@ class HttpTest : public ::testing::Test {
     co_return answer;
   }
 
-  Client client() { return Client(pool.home().executor(), TcpEndpoint{"127.0.0.1", port}); }
+  Client client() { return Client(pool.home().executor(), timers, TcpEndpoint{"127.0.0.1", port}); }
 
   // Sends raw bytes and returns everything until the server closes.
   Task<std::string> raw(std::string bytes) {

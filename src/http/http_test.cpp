@@ -37,7 +37,7 @@ TEST_F(HttpTest, UnixSocketServesAndItsFileGoesAtTheEnd) {
   serve();
   ASSERT_TRUE(server->listen_unix(path));
   run([&]() -> Task<void> {
-    Client http(pool.home().executor(), UnixEndpoint{path});
+    Client http(pool.home().executor(), timers, UnixEndpoint{path});
     auto response = co_await http.send(post("/"), "hi");
     EXPECT_EQ(*(co_await response->body.read_all(100)), "POST / hi");
   });
@@ -243,7 +243,7 @@ TEST_F(HttpTest, PortInUseIsSaidSo) {
 TEST_F(HttpTest, NobodyListeningIsConnectFailed) {
   serve();
   run([&]() -> Task<void> {
-    Client http(pool.home().executor(), UnixEndpoint{"/nonexistent/socket"});
+    Client http(pool.home().executor(), timers, UnixEndpoint{"/nonexistent/socket"});
     const auto response = co_await http.send(post("/"), "");
     EXPECT_EQ(response.error().code, errc::connect_failed);
   });
@@ -326,6 +326,35 @@ TEST_F(HttpTest, WhatIsSaidAtTheLastCallStillGoesOut) {
   async::run_blocking(pool.home(), driver());
 }
 
+TEST_F(HttpTest, AConnectionIsKeptForAMinute) {
+  serve();
+  int opened = 0;
+  auto open = [&]() -> Task<Result<UniqueFd>> {
+    ++opened;
+    int ends[2] = {-1, -1};
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) co_return fail(errc::connect_failed, "none");
+    server->adopt(UniqueFd(ends[0]), "node x");
+    co_return UniqueFd(ends[1]);
+  };
+  run([&]() -> Task<void> {
+    Client to(pool.home().executor(), timers, OpenedEndpoint{"node x", open});
+    const auto ask = [&]() -> Task<void> {
+      const auto head = post("/");
+      auto answer = co_await to.send(head, "body");
+      EXPECT_TRUE(answer) << answer.error().message;
+      const auto text = co_await answer->body.read_all(100);
+      EXPECT_TRUE(text);
+    };
+    co_await ask();
+    timers.advance(std::chrono::seconds(60));
+    co_await ask();
+    EXPECT_EQ(opened, 1);
+    timers.advance(std::chrono::seconds(61));
+    co_await ask();
+    EXPECT_EQ(opened, 2);
+  });
+}
+
 // Both ends of a socket pair: how requests come and go that others carry.
 TEST_F(HttpTest, ServesAndAsksOverDescriptorsOfOthers) {
   std::vector<std::string> peers;
@@ -346,7 +375,7 @@ TEST_F(HttpTest, ServesAndAsksOverDescriptorsOfOthers) {
   };
   run([&]() -> Task<void> {
     {
-      Client to(pool.home().executor(), OpenedEndpoint{"node x", open});
+      Client to(pool.home().executor(), timers, OpenedEndpoint{"node x", open});
       for (int i = 0; i < 3; ++i) {
         const auto head = post("/");
         auto answer = co_await to.send(head, "body");
@@ -355,7 +384,7 @@ TEST_F(HttpTest, ServesAndAsksOverDescriptorsOfOthers) {
       }
     }
     refuses = true;
-    Client to(pool.home().executor(), OpenedEndpoint{"node x", open});
+    Client to(pool.home().executor(), timers, OpenedEndpoint{"node x", open});
     const auto head = post("/");
     const auto answer = co_await to.send(head, "");
     EXPECT_FALSE(answer);

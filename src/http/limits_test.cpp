@@ -329,7 +329,7 @@ TEST_F(LimitsTest, ConnectionsOfOneAddressAreBounded) {
     other.bind({asio::ip::make_address("127.0.0.9"), 0});
     const asio::ip::tcp::endpoint to(asio::ip::make_address("127.0.0.1"), port);
     co_await other.async_connect(to, async::use_task);
-    Client local(pool.home().executor(), UnixEndpoint{path});
+    Client local(pool.home().executor(), timers, UnixEndpoint{path});
     const auto response = co_await local.send(post("/"), "hi");
     EXPECT_EQ(response->head.status, 200u);
     // One that ends makes room.

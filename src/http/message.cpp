@@ -4,23 +4,20 @@
 #include <array>
 #include <utility>
 
+#include "base/text.h"
+
 namespace corral::http {
 namespace {
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
-
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
-  const char l = lower(c);
+  const char l = to_lower(c);
   return l >= 'a' && l <= 'f' ? l - 'a' + 10 : -1;
 }
 
 }  // namespace
 
-bool same_name(std::string_view a, std::string_view b) {
-  return a.size() == b.size() &&
-         std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) { return lower(x) == lower(y); });
-}
+bool same_name(std::string_view a, std::string_view b) { return equal_ignoring_case(a, b); }
 
 bool is_hop_by_hop(std::string_view name) {
   static constexpr std::array<std::string_view, 8> kNames = {

@@ -30,9 +30,9 @@ class MinRateMeter {
   bool waited(MonoClock::duration passed) {
     if (rule_.bytes_per_second > 0) {
       // Nanoseconds of one byte are rounded down to a whole number; no rate is near one byte a nanosecond.
-      const std::uint64_t most = static_cast<std::uint64_t>(MonoClock::duration(rule_.grace).count());
+      const std::uint64_t max = static_cast<std::uint64_t>(MonoClock::duration(rule_.grace).count());
       const std::uint64_t each = std::max<std::uint64_t>(1'000'000'000 / rule_.bytes_per_second, 1);
-      const auto earned = MonoClock::duration(moved_ > most / each ? most : moved_ * each);
+      const auto earned = MonoClock::duration(moved_ > max / each ? max : moved_ * each);
       left_ = std::min(left_ + earned, MonoClock::duration(rule_.grace));
     }
     moved_ = 0;

@@ -78,7 +78,7 @@ TEST(SseDoneWatch, KnowsTheLastEventWhateverTheCutsAre) {
 
 class RoutesTest : public ::testing::Test {
  protected:
-  static RouteHandler say(std::string name) {
+  static RouteHandler reply_with(std::string name) {
     return [name](Request, PathParams params) -> async::Task<Response> {
       std::string text = name;
       for (const auto& [key, value] : params) text += " " + key + "=" + value;
@@ -93,11 +93,11 @@ class RoutesTest : public ::testing::Test {
   }
 
   async::Loop loop;
-  RouteTable table{{{"GET", "/models", say("list")},
-                    {"GET", "/models/{id...}", say("one")},
-                    {"GET", "/models/{id...}/options", say("options")},
-                    {"POST", "/load", say("load")},
-                    {"GET", "/a/{x}/b", say("ab")}},
+  RouteTable table{{{"GET", "/models", reply_with("list")},
+                    {"GET", "/models/{id...}", reply_with("one")},
+                    {"GET", "/models/{id...}/options", reply_with("options")},
+                    {"POST", "/load", reply_with("load")},
+                    {"GET", "/a/{x}/b", reply_with("ab")}},
                    [](const Request&, unsigned status) { return Response::text(status, "text/plain", "no"); }};
 };
 
@@ -118,9 +118,10 @@ TEST_F(RoutesTest, OtherMethodsAre405WithAllow) {
 }
 
 TEST_F(RoutesTest, CallersNeedOneOfTheRightsThatARouteNames) {
-  RouteTable guarded{
-      {{"GET", "/open", say("open")}, {"GET", "/shut", say("shut"), 6}, {"POST", "/shut", say("post"), 8}},
-      [](const Request&, unsigned status) { return Response::text(status, "text/plain", "no"); }};
+  RouteTable guarded{{{"GET", "/open", reply_with("open")},
+                      {"GET", "/shut", reply_with("shut"), 6},
+                      {"POST", "/shut", reply_with("post"), 8}},
+                     [](const Request&, unsigned status) { return Response::text(status, "text/plain", "no"); }};
   const auto status = [&](std::uint32_t rights, std::string method, std::string target) {
     Request request;
     request.head.method = std::move(method);
@@ -160,11 +161,11 @@ TEST_F(RoutesTest, SlashesAtTheEndChangeNothing) {
 }
 
 TEST(Sse, CommentsSayNothing) {
-  EXPECT_FALSE(says_something(""));
-  EXPECT_FALSE(says_something(": ping\n\n: ping\n\n"));
-  EXPECT_TRUE(says_something("data: x\n\n"));
-  EXPECT_TRUE(says_something(": ping\n\ndata: x\n\n"));
-  EXPECT_TRUE(says_something("event: x\n\n"));
+  EXPECT_FALSE(has_events(""));
+  EXPECT_FALSE(has_events(": ping\n\n: ping\n\n"));
+  EXPECT_TRUE(has_events("data: x\n\n"));
+  EXPECT_TRUE(has_events(": ping\n\ndata: x\n\n"));
+  EXPECT_TRUE(has_events("event: x\n\n"));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "http/errors.h"
 
 namespace corral::http {
@@ -14,13 +15,6 @@ namespace {
 constexpr std::string_view kTransferEncoding = "Transfer-Encoding";
 constexpr std::string_view kContentEncoding = "Content-Encoding";
 constexpr std::size_t kMaxCodings = 3;  // of one body; each costs memory and time of its own
-constexpr std::string_view kBlank = " \t";
-
-std::string_view trim(std::string_view text) {
-  const auto first = text.find_first_not_of(kBlank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
-}
 
 bool is_alnum(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
@@ -42,7 +36,7 @@ std::string shown(std::string_view text) {
 // Removes the first element of a list.
 std::string_view take_element(std::string_view& list) {
   const auto comma = std::min(list.find(','), list.size());
-  const auto element = trim(list.substr(0, comma));
+  const auto element = trimmed(list.substr(0, comma), kBlanksInLine);
   list.remove_prefix(std::min(comma + 1, list.size()));
   return element;
 }

@@ -83,21 +83,21 @@ async::Task<Response> RouteTable::handle(Request request) {
   }
   PathParams params;
   const auto* pattern = find(request.head.path(), params);
-  const bool stranger = request.caller.rights == 0;
-  if (!pattern) co_return failure_(request, stranger ? 403 : 404);
+  const bool anonymous = request.caller.rights == 0;
+  if (!pattern) co_return failure_(request, anonymous ? 403 : 404);
 
   const bool head = request.head.method == "HEAD";
   const std::string_view wanted = head ? "GET" : std::string_view(request.head.method);
   for (const auto* route : pattern->routes) {
     if (route->method != wanted) continue;
     if (route->needs != 0 && (route->needs & request.caller.rights) == 0) {
-      request.caller.lacks = route->needs;
+      request.caller.missing = route->needs;
       co_return failure_(request, 403);
     }
     // The connection sends no body for HEAD, but the length of GET's body.
     co_return co_await route->handler(std::move(request), std::move(params));
   }
-  if (stranger) co_return failure_(request, 403);
+  if (anonymous) co_return failure_(request, 403);
   std::string allow = "OPTIONS";
   for (const auto* route : pattern->routes)
     allow.append(route->method == "GET" ? ", HEAD, " : ", ").append(route->method);

@@ -15,7 +15,7 @@
 namespace corral::http {
 namespace {
 
-constexpr std::uint64_t kBookedAtOnce = 1 << 20;
+constexpr std::uint64_t kReservedAtOnce = 1 << 20;
 
 Error not_kept(std::string_view what, const std::filesystem::path& folder, int cause) {
   return {make_error_code(errc::not_kept), fmt::format("the upload cannot be stored in '{}': {}: {}", folder.native(),
@@ -79,7 +79,7 @@ Spool::Spool(SpoolRoom& room) : room_(room), hashing_(std::make_unique<Hashing>(
   XXH3_64bits_reset(&hashing_->state);
 }
 Spool::~Spool() {
-  room_.give_back(booked_);
+  room_.give_back(reserved_);
   // Its last owner deletes the file, which takes time if it is large.
   if (file_ && room_.threads() != nullptr) room_.threads()->post([file = std::move(file_)] {});
 }
@@ -122,8 +122,8 @@ async::Task<Result<>> Spool::finish(std::string_view first) {
 }
 
 async::Task<Result<>> Spool::write_block() {
-  if (written_ + block_.size() > booked_) {
-    if (!room_.take(kBookedAtOnce)) {
+  if (written_ + block_.size() > reserved_) {
+    if (!room_.take(kReservedAtOnce)) {
       Error full(make_error_code(errc::uploads_full),
                  fmt::format("uploads of all clients use the maximum of {} bytes on disk; retry soon, send a smaller "
                              "file, or raise max_uploads_bytes",
@@ -131,7 +131,7 @@ async::Task<Result<>> Spool::write_block() {
       full.retry_after = std::chrono::seconds(5);
       co_return std::unexpected(std::move(full));
     }
-    booked_ += kBookedAtOnce;
+    reserved_ += kReservedAtOnce;
   }
   if (!file_) {
     head_ = block_;

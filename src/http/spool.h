@@ -76,7 +76,7 @@ class Spool {
   std::shared_ptr<const UniqueFd> file_;  // null: all bytes are in head_
   std::string head_;
   std::string block_;  // bytes after the written ones
-  std::uint64_t size_ = 0, written_ = 0, booked_ = 0;
+  std::uint64_t size_ = 0, written_ = 0, reserved_ = 0;
 };
 
 }  // namespace corral::http

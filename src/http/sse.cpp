@@ -21,7 +21,7 @@ void append_sse_event(std::string& out, std::uint64_t number, std::string_view n
   out.append("\ndata: ").append(payload).append("\n\n");
 }
 
-bool says_something(std::string_view events) {
+bool has_events(std::string_view events) {
   while (!events.empty()) {
     const char first = events.front();
     if (first != ':' && first != '\n' && first != '\r') return true;

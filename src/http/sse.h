@@ -24,7 +24,7 @@ inline constexpr std::string_view kSseDone = "data: [DONE]\n\n";
 inline constexpr std::string_view kSsePing = ": ping\n\n";
 
 // Whether whole events have more than comments, such as pings.
-bool says_something(std::string_view events);
+bool has_events(std::string_view events);
 
 // Turns the line ends "\r\n" and "\r" of a byte stream into "\n", as everything here has them.
 class SseLineEnds {

@@ -81,11 +81,11 @@ TEST_F(UploadTest, IsPulledNoFasterThanItIsRead) {
     auto to = client();
     Counted body(1024);
     async::TaskGroup sending(pool.home().executor());
-    std::string said;
+    std::string reply;
     auto send_it = [&]() -> Task<void> {
       const auto head = post("/");
       auto answer = co_await to.upload(head, body);
-      said = answer ? *co_await answer->body.read_all(100) : answer.error().message;
+      reply = answer ? *co_await answer->body.read_all(100) : answer.error().message;
     };
     sending.spawn("upload", send_it());
     std::size_t before = 0;
@@ -96,7 +96,7 @@ TEST_F(UploadTest, IsPulledNoFasterThanItIsRead) {
     EXPECT_LT(body.taken, 512u);
     go_on.set();
     co_await sending.join();
-    EXPECT_EQ(said, std::to_string(1024 * 64 * 1024));
+    EXPECT_EQ(reply, std::to_string(1024 * 64 * 1024));
   });
 }
 
@@ -119,10 +119,10 @@ TEST_F(UploadTest, WhatFailsInTheMiddleArrivesAsBroken) {
   Result<std::string> got = "nothing";
   async::Event read(pool.home().executor());
   handler.function = [&](Request request) -> Task<Response> {
-    struct Tell {
+    struct Notify {
       async::Event& event;
-      ~Tell() { event.set(); }
-    } const tell{read};
+      ~Notify() { event.set(); }
+    } const notify{read};
     got = co_await request.body.read_all(100);
     co_return Response::text(200, "text/plain", "");
   };
@@ -155,7 +155,7 @@ TEST_F(UploadTest, PassesThroughAServerOnItsWay) {
     co_return answer ? std::move(*answer) : Response::text(502, "text/plain", answer.error().message);
   };
   serve();
-  far.emplace(pool.home().executor(), TcpEndpoint{"127.0.0.1", port});
+  far.emplace(pool.home().executor(), timers, TcpEndpoint{"127.0.0.1", port});
   run([&]() -> Task<void> {
     auto to = client();
     Pieces chunks({"one ", "two"}, End::finish);
@@ -178,7 +178,7 @@ TEST_F(UploadTest, AnEarlyAnswerPassesThroughAServerOnItsWay) {
     co_return answer ? std::move(*answer) : Response::text(502, "text/plain", answer.error().message);
   };
   serve();
-  far.emplace(pool.home().executor(), TcpEndpoint{"127.0.0.1", port});
+  far.emplace(pool.home().executor(), timers, TcpEndpoint{"127.0.0.1", port});
   run([&]() -> Task<void> {
     auto to = client();
     Pieces hangs({"a", "b"}, End::hang, &never);
@@ -201,7 +201,7 @@ TEST_F(UploadTest, IsPulledOnlyWhenTheServerWantsItWhereTheClientAsks) {
   };
   serve();
   run([&]() -> Task<void> {
-    Client to(pool.home().executor(), TcpEndpoint{"127.0.0.1", port}, {.ask_before_upload = true});
+    Client to(pool.home().executor(), timers, TcpEndpoint{"127.0.0.1", port}, {.ask_before_upload = true});
     const auto head = post("/");
     Counted untouched(3);
     auto answer = co_await to.upload(head, untouched);

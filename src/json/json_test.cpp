@@ -92,7 +92,7 @@ TEST(Writer, WhateverBytesGoInJsonComesOut) {
 TEST(Parse, NamesTheByteOfTheFault) {
   struct {
     std::string text;
-    std::string said;
+    std::string message;
   } const kCases[] = {
       {"{\"a\":1,}", "at byte 7"},
       {"{\"a\" 1}", "at byte 5"},
@@ -106,14 +106,14 @@ TEST(Parse, NamesTheByteOfTheFault) {
       {"{\"a\":\"\x01\"}", "byte"},
       {"'a'", "at byte 0"},
   };
-  for (const auto& [text, said] : kCases) {
+  for (const auto& [text, message] : kCases) {
     const auto parsed = parse(text);
     ASSERT_FALSE(parsed) << text;
     EXPECT_EQ(parsed.error().code, errc::malformed);
-    EXPECT_THAT(parsed.error().message, HasSubstr(said)) << text;
+    EXPECT_THAT(parsed.error().message, HasSubstr(message)) << text;
     const auto peek = Peek::open(text);
     ASSERT_FALSE(peek) << text;
-    EXPECT_THAT(peek.error().message, HasSubstr(said)) << text;
+    EXPECT_THAT(peek.error().message, HasSubstr(message)) << text;
   }
 }
 

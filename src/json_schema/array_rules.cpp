@@ -27,15 +27,15 @@ class ArrayRule {
         at_(at),
         space_(rules.grammar().builtin("space")),
         separator_(fmt::format(R"("," {})", space_)),
-        least_(count_of(schema, "minItems", 0)),
-        most_(count_of(schema, "maxItems", Languages::kNoMost)) {
+        min_(count_of(schema, "minItems", 0)),
+        max_(count_of(schema, "maxItems", Languages::kUnbounded)) {
     if (const auto* first = schema.if_contains("prefixItems")) prefix_ = &first->as_array();
     if (const auto* items = schema.if_contains("items")) items_ = *items;
   }
 
   Rule make() {
-    if (least_ > most_) return std::nullopt;
-    if (schema_.contains("uniqueItems") && most_ > 1) {
+    if (min_ > max_) return std::nullopt;
+    if (schema_.contains("uniqueItems") && max_ > 1) {
       if (const auto made = distinct()) return *made;
     }
     if (const auto* contains = schema_.if_contains("contains")) {
@@ -43,7 +43,7 @@ class ArrayRule {
       for (std::size_t i = 1; i < list.size(); ++i) rules_.report("contains", at_, "several of them can't be combined");
       if (const auto made = counted(list.front().as_object())) return *made;
     }
-    if (!schema_.contains("prefixItems") && !schema_.contains("items") && least_ == 0 && most_ == Languages::kNoMost) {
+    if (!schema_.contains("prefixItems") && !schema_.contains("items") && min_ == 0 && max_ == Languages::kUnbounded) {
       return rules_.grammar().builtin("array");
     }
     return plain();
@@ -61,7 +61,7 @@ class ArrayRule {
 
   Rule plain() {
     std::vector<std::string> parts;
-    const auto listed = std::min(prefix_->size(), most_);
+    const auto listed = std::min(prefix_->size(), max_);
     bool complete = true;
     for (std::size_t i = 0; i < listed && complete; ++i) {
       if (const auto rule = rules_.visit_inside(schema_of(i), place_of(i))) {
@@ -70,21 +70,21 @@ class ArrayRule {
         complete = false;
       }
     }
-    if (parts.size() < least_ && !complete) return std::nullopt;
+    if (parts.size() < min_ && !complete) return std::nullopt;
     // Without `strict` a list of first items has no others unless the schema permits or requires them.
     const bool open =
-        complete && (rules_.strict() || prefix_->empty() || schema_.contains("items") || least_ > parts.size());
+        complete && (rules_.strict() || prefix_->empty() || schema_.contains("items") || min_ > parts.size());
     Rule item;
-    if (open && most_ > parts.size()) item = rules_.visit_inside(items_, pointer_to(at_, "items"));
-    if (!item && least_ > parts.size()) return std::nullopt;
+    if (open && max_ > parts.size()) item = rules_.visit_inside(items_, pointer_to(at_, "items"));
+    if (!item && min_ > parts.size()) return std::nullopt;
     // From the last one on: each item needs those before it.
-    const auto rest_least = least_ - std::min(least_, parts.size());
-    const auto rest_most = most_ == Languages::kNoMost ? most_ : most_ - parts.size();
-    if (parts.empty()) return whole(item ? list_of(*item, rest_least, rest_most) : "");
-    auto tail = item ? rules_.grammar().repeat(rules_.grammar().rule(separator_ + " " + *item), rest_least, rest_most)
+    const auto rest_min = min_ - std::min(min_, parts.size());
+    const auto rest_max = max_ == Languages::kUnbounded ? max_ : max_ - parts.size();
+    if (parts.empty()) return whole(item ? list_of(*item, rest_min, rest_max) : "");
+    auto tail = item ? rules_.grammar().repeat(rules_.grammar().rule(separator_ + " " + *item), rest_min, rest_max)
                      : std::string();
     // Without `strict` all listed items are written.
-    const auto needed = rules_.strict() ? least_ : parts.size();
+    const auto needed = rules_.strict() ? min_ : parts.size();
     for (auto i = parts.size(); i-- > 0;) {
       auto one = fmt::format("{} {} {}", i == 0 ? "" : separator_, parts[i], tail);
       tail = rules_.grammar().rule(i < needed ? one : fmt::format("({})?", one));
@@ -92,11 +92,11 @@ class ArrayRule {
     return whole(tail);
   }
 
-  std::string list_of(const std::string& item, std::size_t least, std::size_t most) {
+  std::string list_of(const std::string& item, std::size_t min, std::size_t max) {
     const auto follow = rules_.grammar().rule(separator_ + " " + item);
     const auto rest =
-        rules_.grammar().repeat(follow, least == 0 ? 0 : least - 1, most == Languages::kNoMost ? most : most - 1);
-    return least == 0 ? fmt::format("({} {})?", item, rest) : fmt::format("{} {}", item, rest);
+        rules_.grammar().repeat(follow, min == 0 ? 0 : min - 1, max == Languages::kUnbounded ? max : max - 1);
+    return min == 0 ? fmt::format("({} {})?", item, rest) : fmt::format("{} {}", item, rest);
   }
 
   // Items of a list of values, each at most once. Nothing: not enforced.
@@ -108,26 +108,26 @@ class ArrayRule {
     }
     std::vector<std::string> texts;
     for (const auto& value : *values) texts.push_back(rules_.constant(value));
-    if (least_ > texts.size()) return Rule();
+    if (min_ > texts.size()) return Rule();
     std::map<std::pair<std::size_t, std::size_t>, Rule> known;
     const bool shuffled = texts.size() <= kMaxShuffled;
     // Items behind those already `used`: their set, or, of many values, the number of the next one.
     const auto rest = [&](auto& self, std::size_t used, std::size_t count) -> Rule {
       const auto key =
-          std::pair(used, shuffled ? 0 : std::min(count, std::max(least_, most_ == Languages::kNoMost ? 0 : most_)));
+          std::pair(used, shuffled ? 0 : std::min(count, std::max(min_, max_ == Languages::kUnbounded ? 0 : max_)));
       if (const auto found = known.find(key); found != known.end()) return found->second;
       std::vector<std::string> ways;
-      for (std::size_t i = 0; i < texts.size() && count < most_; ++i) {
+      for (std::size_t i = 0; i < texts.size() && count < max_; ++i) {
         if (shuffled ? (used >> i & 1) != 0 : i < used) continue;
         const auto next = self(self, shuffled ? used | std::size_t(1) << i : i + 1, count + 1);
         if (next) ways.push_back(fmt::format("{} {} {}", count == 0 ? "" : separator_, texts[i], *next));
       }
-      if (count >= least_) ways.emplace_back("\"\"");
+      if (count >= min_) ways.emplace_back("\"\"");
       const auto made = rules_.either(ways);
       known.emplace(key, made);
       return made;
     };
-    const auto counts = 1 + std::max(least_, most_ == Languages::kNoMost ? 0 : std::min(most_, texts.size()));
+    const auto counts = 1 + std::max(min_, max_ == Languages::kUnbounded ? 0 : std::min(max_, texts.size()));
     if (!shuffled && texts.size() * texts.size() * counts > kMaxItemStates * 10) {
       rules_.report("uniqueItems", at_, "the list of values is too long");
       return std::nullopt;
@@ -139,13 +139,13 @@ class ArrayRule {
   // An array with `contains`. Nothing: not enforced.
   std::optional<Rule> counted(const Object& contains) {
     const auto need = count_of(contains, "minContains", 1),
-               limit = count_of(contains, "maxContains", Languages::kNoMost);
+               limit = count_of(contains, "maxContains", Languages::kUnbounded);
     const auto& wanted = contains.at("schema");
-    if (need == 0 && limit == Languages::kNoMost) return std::nullopt;
-    const bool bounded = limit != Languages::kNoMost;
-    const auto last = std::max({prefix_->size(), least_, most_ == Languages::kNoMost ? 0 : most_});
-    const auto most_found = bounded ? limit : need;
-    if ((last + 1) * (most_found + 1) > kMaxItemStates || last > kMaxItemStates) {
+    if (need == 0 && limit == Languages::kUnbounded) return std::nullopt;
+    const bool bounded = limit != Languages::kUnbounded;
+    const auto last = std::max({prefix_->size(), min_, max_ == Languages::kUnbounded ? 0 : max_});
+    const auto max_found = bounded ? limit : need;
+    if ((last + 1) * (max_found + 1) > kMaxItemStates || last > kMaxItemStates) {
       rules_.report("contains", at_, "the array is too long");
       return std::nullopt;
     }
@@ -174,12 +174,12 @@ class ArrayRule {
     // States: the number of items and of wanted ones among them, as far as they count.
     using State = std::pair<std::size_t, std::size_t>;
     const auto state = [&](std::size_t index, std::size_t found) {
-      if (most_ == Languages::kNoMost) index = std::min(index, std::max<std::size_t>(last, 1));
+      if (max_ == Languages::kUnbounded) index = std::min(index, std::max<std::size_t>(last, 1));
       return State(index, bounded ? found : std::min(found, need));
     };
     const auto next = [&](const State& from) {
       std::vector<std::pair<Rule, State>> ways;
-      if (from.first >= most_) return ways;
+      if (from.first >= max_) return ways;
       const auto& [match, other] = item(from.first);
       if (match && (bounded ? from.second < limit : from.second < need)) {
         ways.emplace_back(match, state(from.first + 1, from.second + 1));
@@ -188,9 +188,9 @@ class ArrayRule {
       return ways;
     };
     std::map<State, bool> alive;  // an end can be reached
-    const auto lives = [&](auto& self, const State& from) -> bool {
+    const auto reachable = [&](auto& self, const State& from) -> bool {
       if (const auto known = alive.find(from); known != alive.end()) return known->second;
-      alive[from] = from.first >= least_ && from.second >= need;
+      alive[from] = from.first >= min_ && from.second >= need;
       for (const auto& [rule, to] : next(from)) {
         if (self(self, to)) alive[from] = true;
       }
@@ -202,22 +202,22 @@ class ArrayRule {
       const auto name = names[from] = rules_.grammar().reserve();  // it may refer to itself
       std::vector<std::string> ways;
       for (const auto& [rule, to] : next(from)) {
-        if (!lives(lives, to)) continue;
+        if (!reachable(reachable, to)) continue;
         ways.push_back(fmt::format("{} {} {}", from.first == 0 ? "" : separator_, *rule, self(self, to)));
       }
-      if (from.first >= least_ && from.second >= need) ways.emplace_back("\"\"");
+      if (from.first >= min_ && from.second >= need) ways.emplace_back("\"\"");
       rules_.grammar().define(name, fmt::format("{}", fmt::join(ways, " | ")));
       return name;
     };
     const auto start = state(0, 0);
-    return lives(lives, start) ? whole(rest(rest, start)) : Rule();
+    return reachable(reachable, start) ? whole(rest(rest, start)) : Rule();
   }
 
   SchemaRules& rules_;
   const Object& schema_;
   const std::string& at_;
   const std::string space_, separator_;
-  const std::size_t least_, most_;
+  const std::size_t min_, max_;
   static inline const Array kNoItems = {};
   const Array* prefix_ = &kNoItems;
   Value items_ = true;

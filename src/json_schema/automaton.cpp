@@ -88,18 +88,18 @@ Automaton Automaton::trimmed(std::vector<State> states) {
 }
 
 // A state for each of its states and each length, up to the one that makes no difference.
-Automaton Automaton::within(std::size_t least, std::size_t most, std::size_t max_states) const {
+Automaton Automaton::within(std::size_t min, std::size_t max, std::size_t max_states) const {
   if (states.empty()) return {};
-  const bool bounded = most != Languages::kNoMost;
+  const bool bounded = max != Languages::kUnbounded;
   std::map<std::pair<std::size_t, std::size_t>, std::size_t> numbers{{{0, 0}, 0}};
   std::vector<std::pair<std::size_t, std::size_t>> found{{0, 0}};
   std::vector<State> made;
   for (std::size_t at = 0; at < found.size(); ++at) {
     const auto [from, length] = found[at];
-    State state{states[from].may_end && length >= least, {}};
-    if (length < most) {
+    State state{states[from].may_end && length >= min, {}};
+    if (length < max) {
       for (const auto& [characters, to] : states[from].next) {
-        const std::pair key(to, bounded ? length + 1 : std::min(length + 1, least));
+        const std::pair key(to, bounded ? length + 1 : std::min(length + 1, min));
         const auto [known, fresh] = numbers.emplace(key, found.size());
         if (fresh) found.push_back(key);
         if (found.size() > max_states) throw TooComplex();

@@ -21,7 +21,7 @@ struct Automaton {
   // Throws TooComplex.
   static Automaton make(Languages& languages, Language language);
   // Its texts of these lengths. Throws TooComplex if it needs more than `max_states`.
-  Automaton within(std::size_t least, std::size_t most, std::size_t max_states) const;
+  Automaton within(std::size_t min, std::size_t max, std::size_t max_states) const;
 
  private:
   // Without states from which no end can be reached.

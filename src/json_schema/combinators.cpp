@@ -90,10 +90,10 @@ List one_of(Variants& variants, const List& all, const Value& list, const std::s
       const auto outside = complete[j] ? beyond(written[i], written[j]) : List();
       // A part of what doesn't fit the other schemas is enough; each alternative gets its share.
       List next;
-      const auto most = 1 + share / narrowed.size();
+      const auto max = 1 + share / narrowed.size();
       for (const auto& one : narrowed) {
-        auto parts = variants.cross({one}, negations[j]->list, at, depth, most);
-        const auto left = most - std::min(most, parts.size());
+        auto parts = variants.cross({one}, negations[j]->list, at, depth, max);
+        const auto left = max - std::min(max, parts.size());
         std::ranges::move(parts, std::back_inserter(next));
         if (left > 0) std::ranges::move(variants.cross({one}, outside, at, depth, left), std::back_inserter(next));
       }

@@ -65,7 +65,7 @@ Array joined(const Array& one, const Array& other) {
 }
 
 // The subschema of the item at `index`; nullptr: none.
-const Value* said_of(const Object& schema, std::size_t index) {
+const Value* keyword_value(const Object& schema, std::size_t index) {
   if (const auto* first = schema.if_contains("prefixItems"); first && index < first->as_array().size()) {
     return &first->as_array()[index];
   }
@@ -79,7 +79,7 @@ Array common_items(const Object& one, const Object& other) {
   }
   Array all;
   for (std::size_t i = 0; i < count; ++i) {
-    const auto *first = said_of(one, i), *second = said_of(other, i);
+    const auto *first = keyword_value(one, i), *second = keyword_value(other, i);
     all.push_back(first && second ? all_of(*first, *second) : first ? *first : second ? *second : Value(true));
   }
   return all;

@@ -39,8 +39,8 @@ bool number_at(const Object& schema, std::string_view name) {
   const auto* value = schema.if_contains(name);
   return value && value->is_number();
 }
-bool within(const Object& schema, std::string_view least, std::string_view most, std::size_t have) {
-  return double(have) >= limit_of(schema, least, 0) && double(have) <= limit_of(schema, most, double(have));
+bool within(const Object& schema, std::string_view min, std::string_view max, std::size_t have) {
+  return double(have) >= limit_of(schema, min, 0) && double(have) <= limit_of(schema, max, double(have));
 }
 
 }  // namespace
@@ -220,9 +220,9 @@ bool Evaluator::fits_number(const Object& schema, const Value& value) {
     const auto* flag = schema.if_contains(name);
     return flag && *flag == Value(true);
   };
-  const auto least = limit_of(schema, "minimum", own), most = limit_of(schema, "maximum", own);
-  if (own < least || (own == least && excludes("exclusiveMinimum") && schema.contains("minimum"))) return false;
-  if (own > most || (own == most && excludes("exclusiveMaximum") && schema.contains("maximum"))) return false;
+  const auto min = limit_of(schema, "minimum", own), max = limit_of(schema, "maximum", own);
+  if (own < min || (own == min && excludes("exclusiveMinimum") && schema.contains("minimum"))) return false;
+  if (own > max || (own == max && excludes("exclusiveMaximum") && schema.contains("maximum"))) return false;
   if (own <= limit_of(schema, "exclusiveMinimum", own - 1) && number_at(schema, "exclusiveMinimum")) return false;
   if (own >= limit_of(schema, "exclusiveMaximum", own + 1) && number_at(schema, "exclusiveMaximum")) return false;
   if (schema.contains("fractional") && is_integer(value)) return false;

@@ -126,12 +126,12 @@ bool exclude(const Object& one, const Object& other, bool strict, int depth, std
   // Closed, but not by a keyword: each has only the names that it lists or requires.
   if (is_closed(one, strict) && is_closed(other, strict)) {
     const ValueSet first(list_of(one, "required")), second(list_of(other, "required"));
-    const auto lacks = [&](const ValueSet& own) {
+    const auto misses_all = [&](const ValueSet& own) {
       return [&](const Object& plain, std::string_view name) {
         return unlisted(plain, name) && !own.contains(Value(name));
       };
     };
-    if (misses(one, other, lacks(first)) && misses(other, one, lacks(second))) return true;
+    if (misses(one, other, misses_all(first)) && misses(other, one, misses_all(second))) return true;
   }
   // One of them needs the property, and no value of it fits both.
   const auto differs = [&](const Value& name) {
@@ -184,7 +184,7 @@ bool impossible(const std::vector<const Value*>& schemas) {
 }
 
 // Whether an object can't have all that it needs. Linear in the size of the schema, since each conjunction asks.
-bool lacks_required(const Object& plain) {
+bool misses_required(const Object& plain) {
   std::unordered_map<std::string_view, std::vector<const Value*>> needed;  // schemas, by name
   for (const auto& name : list_of(plain, "required")) {
     if (name.is_string()) needed[name.as_string()];
@@ -220,7 +220,7 @@ bool exclude_each_other(const Object& one, const Object& other, bool strict, std
 
 bool is_closed(const Object& plain, bool strict) {
   const auto& members = list_of(plain, "members");
-  const auto says = [&](std::string_view keyword) {
+  const auto has = [&](std::string_view keyword) {
     return std::ranges::any_of(members, [&](const Value& one) { return one.as_object().contains(keyword); });
   };
   const auto names = [](const Value& one) {
@@ -231,8 +231,8 @@ bool is_closed(const Object& plain, bool strict) {
     const auto* others = one.as_object().if_contains("additionalProperties");
     return others && *others == Value(false);
   });
-  if (shut || strict || says("additionalProperties")) return shut && !says("patternProperties");
-  return !says("patternProperties") && std::ranges::any_of(members, names);
+  if (shut || strict || has("additionalProperties")) return shut && !has("patternProperties");
+  return !has("patternProperties") && std::ranges::any_of(members, names);
 }
 
 bool prune(Object& plain) {
@@ -240,7 +240,7 @@ bool prune(Object& plain) {
   auto* types = plain.if_contains("type");
   if (!types) return true;
   auto& list = types->as_array();
-  if (has_value(list, "object") && lacks_required(plain)) {
+  if (has_value(list, "object") && misses_required(plain)) {
     list.erase(std::remove(list.begin(), list.end(), Value("object")), list.end());
   }
   return !list.empty();

@@ -117,32 +117,32 @@ std::string GrammarText::builtin(std::string_view name) {
   return own;
 }
 
-std::string GrammarText::repeat(const std::string& item, std::size_t least, std::size_t most) {
+std::string GrammarText::repeat(const std::string& item, std::size_t min, std::size_t max) {
   // No answer is that long.
-  if (most > kBlock * kBlock) most = Languages::kNoMost;
-  if (most == 0) return "";
-  if (most == Languages::kNoMost) {
-    const auto blocks = std::min(least / kBlock, kBlock);
+  if (max > kBlock * kBlock) max = Languages::kUnbounded;
+  if (max == 0) return "";
+  if (max == Languages::kUnbounded) {
+    const auto blocks = std::min(min / kBlock, kBlock);
     std::string all;
     if (blocks > 0) all = fmt::format("{}{{{}}} ", rule(fmt::format("{}{{{}}}", item, kBlock)), blocks);
-    return fmt::format("{}{}{{{},}}", all, item, least % kBlock);
+    return fmt::format("{}{}{{{},}}", all, item, min % kBlock);
   }
-  if (most <= kBlock) return fmt::format("{}{{{},{}}}", item, least, most);
+  if (max <= kBlock) return fmt::format("{}{{{},{}}}", item, min, max);
   // Required blocks first; then the optional items, as blocks and a rest.
   std::string all;
   const auto block = rule(fmt::format("{}{{{}}}", item, kBlock));
-  if (least >= kBlock) {
-    all = fmt::format("{}{{{}}} ", block, least / kBlock);
-    most -= least / kBlock * kBlock;
-    least %= kBlock;
+  if (min >= kBlock) {
+    all = fmt::format("{}{{{}}} ", block, min / kBlock);
+    max -= min / kBlock * kBlock;
+    min %= kBlock;
   }
-  if (least > 0) {
-    all += fmt::format("{}{{{}}} ", item, least);
-    most -= least;
+  if (min > 0) {
+    all += fmt::format("{}{{{}}} ", item, min);
+    max -= min;
   }
-  auto rest = rule(most % kBlock == 0 ? std::string() : fmt::format("{}{{0,{}}}", item, most % kBlock));
+  auto rest = rule(max % kBlock == 0 ? std::string() : fmt::format("{}{{0,{}}}", item, max % kBlock));
   const auto fewer = rule(fmt::format("{}{{0,{}}}", item, kBlock - 1));
-  for (std::size_t blocks = most / kBlock; blocks > 0; --blocks) {
+  for (std::size_t blocks = max / kBlock; blocks > 0; --blocks) {
     rest = rule(fmt::format("{} {} | {}", block, rest, fewer));
   }
   return all + rest;

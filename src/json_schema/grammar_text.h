@@ -29,8 +29,8 @@ class GrammarText {
   void define(const std::string& name, std::string_view body);
   // One of space, char, string, number, integer, boolean, null, object, array, value.
   std::string builtin(std::string_view name);
-  // `least` to `most` times; Languages::kNoMost: no limit. `item` is the name of a rule.
-  std::string repeat(const std::string& item, std::size_t least, std::size_t most);
+  // `min` to `max` times; Languages::kUnbounded: no limit. `item` is the name of a rule.
+  std::string repeat(const std::string& item, std::size_t min, std::size_t max);
   // The texts of an automaton as JSON strings with their quotes, or unchanged.
   std::string strings(const Automaton& automaton) { return automaton_rule(automaton, true); }
   std::string plain(const Automaton& automaton) { return automaton_rule(automaton, false); }

@@ -86,30 +86,30 @@ bool in_range(const NumberRange& range, std::string_view text) {
 std::optional<Bound> bound(double value, bool exclusive = false) { return Bound{Decimal::of(value), exclusive}; }
 
 TEST(Numbers, StayWithinTheirBounds) {
-  const NumberRange decimals{.least = bound(-1.5), .most = bound(20.25, true)};
+  const NumberRange decimals{.min = bound(-1.5), .max = bound(20.25, true)};
   for (const auto* text : {"-1.5", "-1.50", "-1", "-0.01", "0", "0.0", "9.999", "10", "20.249", "20.2"}) {
     EXPECT_TRUE(in_range(decimals, text)) << text;
   }
   for (const auto* text : {"-1.51", "-2", "20.25", "20.250", "20.3", "21", "100", "00", "01", "1.", ".5", "-", "1e1"}) {
     EXPECT_FALSE(in_range(decimals, text)) << text;
   }
-  const NumberRange above{.integer = true, .least = bound(98, true)};
+  const NumberRange above{.integer = true, .min = bound(98, true)};
   EXPECT_TRUE(in_range(above, "99"));
   EXPECT_TRUE(in_range(above, "100"));
   EXPECT_FALSE(in_range(above, "98"));
   EXPECT_FALSE(in_range(above, "99.5"));
-  EXPECT_FALSE(in_range({.least = bound(5, true), .most = bound(6)}, "5.0000000000000001"))
+  EXPECT_FALSE(in_range({.min = bound(5, true), .max = bound(6)}, "5.0000000000000001"))
       << "a double can't tell it from 5";
 }
 
 TEST(Numbers, EveryIntegerOfARange) {
-  for (int least = -12; least <= 12; ++least) {
-    for (int most = least; most <= 112; most += 9) {
+  for (int min = -12; min <= 12; ++min) {
+    for (int max = min; max <= 112; max += 9) {
       Languages languages;
-      const auto language = number_language(languages, {.integer = true, .least = bound(least), .most = bound(most)});
+      const auto language = number_language(languages, {.integer = true, .min = bound(min), .max = bound(max)});
       for (int value = -130; value <= 130; ++value) {
-        EXPECT_EQ(languages.contains(language, characters_of(std::to_string(value))), value >= least && value <= most)
-            << value << " of " << least << " to " << most;
+        EXPECT_EQ(languages.contains(language, characters_of(std::to_string(value))), value >= min && value <= max)
+            << value << " of " << min << " to " << max;
       }
     }
   }

@@ -104,8 +104,8 @@ class Walk {
 
   // Whether the items of an array may be listed values; array_rules.cpp knows more.
   static bool may_be_listed(const Object& schema) {
-    const auto* most = schema.if_contains("maxItems");
-    if (most && most->is_number() && most->to_number<double>() <= 1) return true;
+    const auto* max = schema.if_contains("maxItems");
+    if (max && max->is_number() && max->to_number<double>() <= 1) return true;
     const auto* items = schema.if_contains("items");
     if (!allows_type(schema, "array") || !items || !items->is_object()) return true;
     static constexpr std::string_view kFree[] = {"string", "number", "integer", "array", "object"};

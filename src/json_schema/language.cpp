@@ -12,21 +12,21 @@ constexpr std::size_t kMaxDerivatives = 1'000'000;  // of all expressions
 constexpr std::size_t kMaxLookups = 4'000'000;      // of derivatives
 constexpr std::size_t kMaxWork = 10'000'000;        // one to two seconds
 
-std::uint32_t less_one(std::uint32_t count) { return count == 0 || count == Languages::kNoMost ? count : count - 1; }
+std::uint32_t less_one(std::uint32_t count) { return count == 0 || count == Languages::kUnbounded ? count : count - 1; }
 
 }  // namespace
 
 Languages::Languages() {
   add({Kind::none, false, {}});
   add({Kind::empty, true, {}});
-  all_ = repeat(set(CharSet::all()), 0, kNoMost);
+  all_ = repeat(set(CharSet::all()), 0, kUnbounded);
 }
 
 std::size_t Languages::NodeHash::operator()(const Node& node) const {
   std::size_t hash = static_cast<std::size_t>(node.kind);
   const auto mix = [&](std::uint32_t value) { hash = (hash ^ value) * 0x9E3779B97F4A7C15u; };
-  mix(node.least);
-  mix(node.most);
+  mix(node.min);
+  mix(node.max);
   for (const auto part : node.parts) mix(part);
   return hash ^ hash >> 32;
 }
@@ -90,7 +90,7 @@ Language Languages::combine(Kind kind, const std::vector<Language>& all) {
 
 Language Languages::either(Language one, Language other) {
   if (nodes_[one].kind == Kind::set && nodes_[other].kind == Kind::set) {
-    return set(sets_[nodes_[one].least] | sets_[nodes_[other].least]);
+    return set(sets_[nodes_[one].min] | sets_[nodes_[other].min]);
   }
   return combine(Kind::either, {one, other});
 }
@@ -99,7 +99,7 @@ Language Languages::either(std::vector<Language> all) {
   std::vector<CharSet::Range> ranges;
   std::erase_if(all, [&](Language one) {
     if (nodes_[one].kind != Kind::set) return false;
-    const auto& own = sets_[nodes_[one].least].ranges();
+    const auto& own = sets_[nodes_[one].min].ranges();
     ranges.insert(ranges.end(), own.begin(), own.end());
     return true;
   });
@@ -116,13 +116,13 @@ Language Languages::complement(Language of) {
   return add({Kind::complement, !has_empty(of), {of}});
 }
 
-Language Languages::repeat(Language of, std::uint32_t least, std::uint32_t most) {
-  if (most == 0 || of == kEmpty) return kEmpty;
-  if (of == kNone) return least == 0 ? kEmpty : kNone;
-  if (least == 1 && most == 1) return of;
-  if (has_empty(of)) least = 0;
-  if (nodes_[of].kind == Kind::repeat && nodes_[of].least == 0 && nodes_[of].most == kNoMost) return of;
-  return add({Kind::repeat, least == 0, {of}, least, most});
+Language Languages::repeat(Language of, std::uint32_t min, std::uint32_t max) {
+  if (max == 0 || of == kEmpty) return kEmpty;
+  if (of == kNone) return min == 0 ? kEmpty : kNone;
+  if (min == 1 && max == 1) return of;
+  if (has_empty(of)) min = 0;
+  if (nodes_[of].kind == Kind::repeat && nodes_[of].min == 0 && nodes_[of].max == kUnbounded) return of;
+  return add({Kind::repeat, min == 0, {of}, min, max});
 }
 
 Language Languages::multiple(std::uint32_t divisor, std::uint32_t remainder) {
@@ -146,7 +146,7 @@ Language Languages::derive(Language of, char32_t character) {
     case Kind::empty:
       return kNone;
     case Kind::set:
-      return sets_[node.least].contains(character) ? kEmpty : kNone;
+      return sets_[node.min].contains(character) ? kEmpty : kNone;
     case Kind::concat: {
       const auto goes_on = concat(derivative(node.parts[0], character), node.parts[1]);
       return has_empty(node.parts[0]) ? either(goes_on, derivative(node.parts[1], character)) : goes_on;
@@ -161,11 +161,11 @@ Language Languages::derive(Language of, char32_t character) {
       return complement(derivative(node.parts[0], character));
     case Kind::repeat:
       return concat(derivative(node.parts[0], character),
-                    repeat(node.parts[0], less_one(node.least), less_one(node.most)));
+                    repeat(node.parts[0], less_one(node.min), less_one(node.max)));
     case Kind::multiple:
       if (character == U'.') return of;
       if (character < U'0' || character > U'9') return kNone;
-      return multiple(node.most, static_cast<std::uint32_t>((10ull * node.least + (character - U'0')) % node.most));
+      return multiple(node.max, static_cast<std::uint32_t>((10ull * node.min + (character - U'0')) % node.max));
   }
   return kNone;
 }
@@ -187,7 +187,7 @@ std::vector<CharSet> Languages::classes(Language of) {
   while (!todo.empty()) {
     const auto& node = nodes_[todo.back()];
     todo.pop_back();
-    if (node.kind == Kind::set) sets.insert(sets_[node.least]);
+    if (node.kind == Kind::set) sets.insert(sets_[node.min]);
     if (node.kind == Kind::multiple) {
       sets.insert(CharSet::one(U'.'));
       for (char32_t digit = U'0'; digit <= U'9'; ++digit) sets.insert(CharSet::one(digit));

@@ -26,7 +26,7 @@ struct TooComplex {};
 
 class Languages {
  public:
-  static constexpr std::uint32_t kNoMost = 0xFFFFFFFF;
+  static constexpr std::uint32_t kUnbounded = 0xFFFFFFFF;
 
   Languages();
 
@@ -40,7 +40,7 @@ class Languages {
   Language either(std::vector<Language> all);
   Language both(Language one, Language other);
   Language complement(Language of);
-  Language repeat(Language of, std::uint32_t least, std::uint32_t most);
+  Language repeat(Language of, std::uint32_t min, std::uint32_t max);
   // Digits that are a multiple of `divisor` (at least 1), read after digits that left `remainder`. Points are skipped.
   Language multiple(std::uint32_t divisor, std::uint32_t remainder = 0);
 
@@ -64,8 +64,8 @@ class Languages {
     Kind kind;
     bool nullable;
     std::vector<Language> parts;
-    std::uint32_t least = 0, most = 0;  // `set`: its number; `multiple`: remainder and divisor
-    auto key() const { return std::tie(kind, parts, least, most); }
+    std::uint32_t min = 0, max = 0;  // `set`: its number; `multiple`: remainder and divisor
+    auto key() const { return std::tie(kind, parts, min, max); }
     bool operator==(const Node& other) const { return key() == other.key(); }
   };
   struct NodeHash {

@@ -15,8 +15,8 @@ constexpr std::size_t kMaxCountedWork = 250'000;   // the same with those of att
 LanguageRules::LanguageRules(Languages& languages, GrammarText& text)
     : languages_(languages),
       text_(text),
-      writable_(
-          languages.repeat(languages.set(CharSet({{0, 0xD7FF}, {0xE000, kLastCharacter}})), 0, Languages::kNoMost)) {}
+      writable_(languages.repeat(languages.set(CharSet({{0, 0xD7FF}, {0xE000, kLastCharacter}})), 0,
+                                 Languages::kUnbounded)) {}
 
 std::optional<std::string> LanguageRules::strings(Language language) {
   return rule(languages_.both(language, writable_), true);
@@ -24,14 +24,14 @@ std::optional<std::string> LanguageRules::strings(Language language) {
 
 std::optional<std::string> LanguageRules::plain(Language language) { return rule(language, false); }
 
-std::optional<std::string> LanguageRules::strings(Language language, std::size_t least, std::size_t most) {
-  const std::tuple key(language, least, most);
+std::optional<std::string> LanguageRules::strings(Language language, std::size_t min, std::size_t max) {
+  const std::tuple key(language, min, max);
   if (const auto known = with_lengths_.find(key); known != with_lengths_.end()) return known->second;
   const auto left = kMaxCountedStates - counted_states_;
   if (left == 0 || counted_work_ > kMaxCountedWork) throw TooComplex();
   Automaton automaton;
   try {
-    automaton = Automaton::make(languages_, languages_.both(language, writable_)).within(least, most, left);
+    automaton = Automaton::make(languages_, languages_.both(language, writable_)).within(min, max, left);
   } catch (const TooComplex&) {
     counted_work_ += left;
     throw;

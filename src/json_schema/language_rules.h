@@ -24,7 +24,7 @@ class LanguageRules {
   std::optional<std::string> strings(Language language);
   std::optional<std::string> plain(Language language);
   // Those of these lengths.
-  std::optional<std::string> strings(Language language, std::size_t least, std::size_t most);
+  std::optional<std::string> strings(Language language, std::size_t min, std::size_t max);
   // The rule of all JSON strings except these; linear in their length.
   std::string other_names(const std::set<std::string_view>& names);
 

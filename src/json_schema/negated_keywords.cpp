@@ -112,7 +112,7 @@ bool negate_strings(const Object& plain, std::vector<Object>& made) {
 }
 
 // Properties and required names. False: there are more values that break them.
-bool negate_members(const Object& schema, const Object& plain, std::size_t most, std::vector<Object>& made) {
+bool negate_members(const Object& schema, const Object& plain, std::size_t max, std::vector<Object>& made) {
   static const Object kNone;
   const auto* properties = schema.if_contains("properties");
   const auto& named = properties ? properties->as_object() : kNone;
@@ -122,12 +122,12 @@ bool negate_members(const Object& schema, const Object& plain, std::size_t most,
     return one.is_bool() ? Value(!one.as_bool()) : one == Value(Object()) ? Value(false) : Value(Object{{"not", one}});
   };
   for (const auto& name : required) {
-    if (made.size() > most) return false;
+    if (made.size() > max) return false;
     const auto* own = named.if_contains(name.as_string());
     made.push_back(lone_member(name.as_string(), own ? opposite(*own) : Value(false)));
   }
   for (const auto& [name, own] : named) {
-    if (made.size() > most) return false;
+    if (made.size() > max) return false;
     if (needed.contains(Value(name))) continue;
     auto inner = opposite(own);
     if (inner == Value(false)) continue;
@@ -146,8 +146,8 @@ bool negate_items(const Object& plain, std::vector<Object>& made) {
   bool exact = !plain.contains("prefixItems") && !plain.contains("uniqueItems");
   if (const auto* contained = plain.if_contains("contains")) {
     const auto& one = contained->as_array().front().as_object();
-    const auto* least = one.if_contains("minContains");
-    const bool some = !least || least->to_number<double>() == 1;
+    const auto* min = one.if_contains("minContains");
+    const bool some = !min || min->to_number<double>() == 1;
     if (some) made.push_back(and_also(of_type("array"), "items", Object{{"not", one.at("schema")}}));
     exact = exact && some && !one.contains("maxContains");
   }
@@ -156,11 +156,11 @@ bool negate_items(const Object& plain, std::vector<Object>& made) {
 
 }  // namespace
 
-bool negate_keywords(const Object& schema, const Object& plain, std::size_t most, std::vector<Object>& made) {
+bool negate_keywords(const Object& schema, const Object& plain, std::size_t max, std::vector<Object>& made) {
   bool exact = true;
   if (const auto* types = plain.if_contains("type")) negate_types(types->as_array(), made);
   if (const auto* values = plain.if_contains("enum")) exact = negate_values(values->as_array(), made);
-  exact = negate_members(schema, plain, most, made) && exact;
+  exact = negate_members(schema, plain, max, made) && exact;
   negate_bounds(plain, made);
   exact = negate_strings(plain, made) && exact;
   return negate_items(plain, made) && exact;

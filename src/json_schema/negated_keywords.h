@@ -9,8 +9,8 @@
 namespace corral::json_schema {
 
 // Adds alternatives whose values break a keyword of `schema`; `plain` is its plain_form(). False: there are more such
-// values. It may stop at `most` alternatives.
-bool negate_keywords(const json::Object& schema, const json::Object& plain, std::size_t most,
+// values. It may stop at `max` alternatives.
+bool negate_keywords(const json::Object& schema, const json::Object& plain, std::size_t max,
                      std::vector<json::Object>& made);
 
 }  // namespace corral::json_schema

@@ -52,8 +52,8 @@ class Magnitudes {
     if (low > high) return l_.none();
     return l_.set(CharSet({{static_cast<char32_t>(low), static_cast<char32_t>(high)}}));
   }
-  Language digits(std::uint32_t least, std::uint32_t most) { return l_.repeat(digit('0', '9'), least, most); }
-  Language some_digits() { return digits(0, Languages::kNoMost); }
+  Language digits(std::uint32_t min, std::uint32_t max) { return l_.repeat(digit('0', '9'), min, max); }
+  Language some_digits() { return digits(0, Languages::kUnbounded); }
   Language text(std::string_view ascii) { return l_.text(std::u32string(ascii.begin(), ascii.end())); }
   // Digits as long as `whole`, equal to it before `at`, and one of `here` there.
   Language differing(std::string_view whole, std::uint32_t at, Language here) {
@@ -76,7 +76,7 @@ class Magnitudes {
     return bound.empty() && !exclusive ? l_.either(l_.empty(), all) : all;
   }
   Language fraction_below(std::string_view bound, bool exclusive) {
-    const auto zeros = l_.repeat(digit('0', '0'), 0, Languages::kNoMost);
+    const auto zeros = l_.repeat(digit('0', '0'), 0, Languages::kUnbounded);
     auto all = exclusive ? l_.none() : l_.concat(text(bound), zeros);
     for (std::size_t at = 0; at < bound.size(); ++at) {
       const auto begin = text(bound.substr(0, at));
@@ -102,9 +102,9 @@ class SignedNumbers {
       : l_(languages), range_(written(range)), magnitudes_(languages, whole_digits(range_), fraction_digits(range_)) {}
 
   Language make() {
-    const auto plus = side(range_.least, range_.most);
+    const auto plus = side(range_.min, range_.max);
     minus_ = true;
-    auto minus = side(mirrored(range_.most), mirrored(range_.least));
+    auto minus = side(mirrored(range_.max), mirrored(range_.min));
     // Zero is written without a sign, if possible.
     minus = l_.both(minus, magnitudes_.at_least(Decimal(), true));
     return l_.either(plus, l_.concat(l_.text(U"-"), minus));
@@ -116,12 +116,12 @@ class SignedNumbers {
   }
   // Drops bounds beyond all written numbers.
   static NumberRange written(NumberRange range) {
-    for (auto* bound : {&range.least, &range.most}) {
+    for (auto* bound : {&range.min, &range.max}) {
       if (!*bound) continue;
       const auto& value = (*bound)->value;
       if (value.fraction.size() > kMaxFraction) throw TooComplex();
       if (value.whole.size() <= kMaxDigits) continue;
-      if (value.negative != (bound == &range.least)) throw TooComplex();
+      if (value.negative != (bound == &range.min)) throw TooComplex();
       bound->reset();
     }
     return range;
@@ -141,8 +141,8 @@ class SignedNumbers {
     if (range.integer) return 0;
     if (exact(range)) return kExactFraction;
     if (range.step) return range.step->places;
-    const auto whole = std::max(length(range.least, &Decimal::whole), length(range.most, &Decimal::whole));
-    const auto given = std::max(length(range.least, &Decimal::fraction), length(range.most, &Decimal::fraction));
+    const auto whole = std::max(length(range.min, &Decimal::whole), length(range.max, &Decimal::whole));
+    const auto given = std::max(length(range.min, &Decimal::fraction), length(range.max, &Decimal::fraction));
     return std::max({1u, given, whole < kExactDigits ? kExactDigits - whole : 1});
   }
   static std::optional<Bound> mirrored(const std::optional<Bound>& bound) {
@@ -151,23 +151,23 @@ class SignedNumbers {
   }
 
   // Magnitudes of numbers from zero up that lie within the bounds.
-  Language side(const std::optional<Bound>& least, const std::optional<Bound>& most) {
+  Language side(const std::optional<Bound>& min, const std::optional<Bound>& max) {
     auto all = magnitudes_.any();
     if (range_.step) all = l_.both(all, multiples(*range_.step));
     if (range_.fractional) all = l_.both(all, with_fraction());
     for (const auto& value : range_.excluded) all = l_.both(all, l_.complement(spellings(value)));
-    if (most) {
-      if (most->value.negative && !most->value.zero()) return l_.none();
-      all = l_.both(all, magnitudes_.at_most(most->value, most->exclusive));
+    if (max) {
+      if (max->value.negative && !max->value.zero()) return l_.none();
+      all = l_.both(all, magnitudes_.at_most(max->value, max->exclusive));
     }
-    if (least && (!least->value.negative || least->value.zero())) {
-      all = l_.both(all, magnitudes_.at_least(least->value, least->exclusive));
+    if (min && (!min->value.negative || min->value.zero())) {
+      all = l_.both(all, magnitudes_.at_least(min->value, min->exclusive));
     }
     return all;
   }
 
-  Language digits() { return l_.repeat(l_.set(CharSet::of("0123456789")), 0, Languages::kNoMost); }
-  Language zeros() { return l_.repeat(l_.set(CharSet::one(U'0')), 0, Languages::kNoMost); }
+  Language digits() { return l_.repeat(l_.set(CharSet::of("0123456789")), 0, Languages::kUnbounded); }
+  Language zeros() { return l_.repeat(l_.set(CharSet::one(U'0')), 0, Languages::kUnbounded); }
   Language ascii(std::string_view text) { return l_.text(std::u32string(text.begin(), text.end())); }
 
   // For each number of places: the digits without their point are a multiple of what is left of the step.

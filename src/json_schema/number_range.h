@@ -18,12 +18,12 @@ struct Bound {
 
 struct NumberRange {
   bool integer = false;
-  std::optional<Bound> least = std::nullopt, most = std::nullopt;
+  std::optional<Bound> min = std::nullopt, max = std::nullopt;
   std::optional<Step> step = std::nullopt;
   std::vector<Decimal> excluded = {};
   bool fractional = false;  // no integers
 
-  bool unbounded() const { return !least && !most && !step && excluded.empty() && !fractional; }
+  bool unbounded() const { return !min && !max && !step && excluded.empty() && !fractional; }
 };
 
 // Without exponents. Fractions are long enough to distinguish doubles from the bounds. Throws TooComplex.

@@ -28,8 +28,8 @@ std::optional<Bound> bound(const Object& schema, std::string_view inclusive, std
 
 NumberRange range_of(const Object& schema, bool integer) {
   NumberRange range{.integer = integer,
-                    .least = bound(schema, "minimum", "exclusiveMinimum", true),
-                    .most = bound(schema, "maximum", "exclusiveMaximum", false),
+                    .min = bound(schema, "minimum", "exclusiveMinimum", true),
+                    .max = bound(schema, "maximum", "exclusiveMaximum", false),
                     .fractional = schema.contains("fractional")};
   if (const auto* divisor = schema.if_contains("multipleOf")) range.step = Step::of(*divisor);
   if (const auto* values = schema.if_contains("excluded")) {

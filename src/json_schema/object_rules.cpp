@@ -23,8 +23,8 @@ class ObjectRule {
       : rules_(rules), schema_(schema), at_(at), space_(rules.grammar().builtin("space")) {}
 
   Rule make() {
-    least_ = count_of(schema_, "minProperties", 0);
-    most_ = count_of(schema_, "maxProperties", Languages::kNoMost);
+    min_ = count_of(schema_, "minProperties", 0);
+    max_ = count_of(schema_, "maxProperties", Languages::kUnbounded);
     if (is_any()) return rules_.grammar().builtin("object");
     MemberNames names(rules_, schema_, at_);
     if (!add_listed(names)) return std::nullopt;
@@ -40,8 +40,8 @@ class ObjectRule {
 
   bool is_any() const {
     static constexpr std::string_view kAbout[] = {"members", "required", "propertyNames"};
-    return std::ranges::none_of(kAbout, [&](auto keyword) { return schema_.contains(keyword); }) && least_ == 0 &&
-           most_ == Languages::kNoMost;
+    return std::ranges::none_of(kAbout, [&](auto keyword) { return schema_.contains(keyword); }) && min_ == 0 &&
+           max_ == Languages::kUnbounded;
   }
 
   Rule member(const std::string& key, const MemberNames::Schema& values) {
@@ -73,39 +73,39 @@ class ObjectRule {
   Rule body() {
     needed_.assign(members_.size() + 1, 0);
     for (auto i = members_.size(); i-- > 0;) needed_[i] = needed_[i + 1] + (members_[i].required ? 1 : 0);
-    if (needed_[0] > most_) return std::nullopt;
-    if (least_ <= needed_[0]) least_ = 0;
-    if (!other_ && most_ >= members_.size()) most_ = Languages::kNoMost;
-    if (least_ > members_.size() + (other_ ? 1 : 0)) {
+    if (needed_[0] > max_) return std::nullopt;
+    if (min_ <= needed_[0]) min_ = 0;
+    if (!other_ && max_ >= members_.size()) max_ = Languages::kUnbounded;
+    if (min_ > members_.size() + (other_ ? 1 : 0)) {
       if (!other_) return std::nullopt;
       rules_.report("minProperties", at_, "distinct names can't be enforced");
-      least_ = members_.size() + 1;
+      min_ = members_.size() + 1;
     }
-    if (least_ > most_) return std::nullopt;
-    const auto counts = most_ == Languages::kNoMost ? least_ : std::min(most_, members_.size()) + 1;
+    if (min_ > max_) return std::nullopt;
+    const auto counts = max_ == Languages::kUnbounded ? min_ : std::min(max_, members_.size()) + 1;
     if ((members_.size() + 1) * (counts + 1) > kMaxCounted) {
-      rules_.report(most_ == Languages::kNoMost ? "minProperties" : "maxProperties", at_,
+      rules_.report(max_ == Languages::kUnbounded ? "minProperties" : "maxProperties", at_,
                     "too many properties to count");
-      least_ = 0;
-      most_ = Languages::kNoMost;
+      min_ = 0;
+      max_ = Languages::kUnbounded;
     }
     // From the end, so that the calls don't nest.
     for (auto i = members_.size(); i-- > 1;) {
-      const auto most = std::min(i, most_);
-      for (auto count = needed_[0] - needed_[i]; count <= most; ++count) {
+      const auto max = std::min(i, max_);
+      for (auto count = needed_[0] - needed_[i]; count <= max; ++count) {
         first(i, count);
         if (counted(count + 1) == counted(count)) break;
       }
     }
     const auto some = first(0, 0);
-    const bool may_be_empty = least_ == 0 && needed_[0] == 0;
+    const bool may_be_empty = min_ == 0 && needed_[0] == 0;
     if (!some && !may_be_empty) return std::nullopt;
     const auto members = some ? *some + (may_be_empty ? "?" : "") : "";
     return rules_.grammar().rule(fmt::format(R"("{{" {} {} {} "}}")", space_, members, space_));
   }
 
   // Without an upper limit, a count beyond the minimum is equivalent to the minimum.
-  std::size_t counted(std::size_t count) const { return most_ == Languages::kNoMost ? std::min(count, least_) : count; }
+  std::size_t counted(std::size_t count) const { return max_ == Languages::kUnbounded ? std::min(count, min_) : count; }
 
   // At least one member of those from `index` on, after `count` members. Alternatives share their ends, so the rules
   // grow with the number of members.
@@ -114,14 +114,14 @@ class ObjectRule {
     const auto key = std::pair(index, count);
     if (const auto known = firsts_.find(key); known != firsts_.end()) return known->second;
     std::vector<std::string> ways;
-    if (count < most_ && index < members_.size()) {
+    if (count < max_ && index < members_.size()) {
       if (const auto more = after(index + 1, count + 1)) ways.push_back(members_[index].rule + " " + *more);
       const auto later = members_[index].required ? Rule() : first(index + 1, count);
       if (later) ways.push_back(*later);
-    } else if (count < most_ && other_ && count + 1 >= least_) {
+    } else if (count < max_ && other_ && count + 1 >= min_) {
       const auto follow = rules_.grammar().rule(fmt::format(R"("," {} {})", space_, *other_));
-      const auto most = most_ == Languages::kNoMost ? most_ : most_ - count - 1;
-      ways.push_back(*other_ + " " + rules_.grammar().repeat(follow, 0, most));
+      const auto max = max_ == Languages::kUnbounded ? max_ : max_ - count - 1;
+      ways.push_back(*other_ + " " + rules_.grammar().repeat(follow, 0, max));
     }
     const auto made = ways.empty() ? Rule() : rules_.grammar().rule(fmt::format("{}", fmt::join(ways, " | ")));
     firsts_.emplace(key, made);
@@ -131,7 +131,7 @@ class ObjectRule {
   // Any number of them, each with its comma.
   Rule after(std::size_t index, std::size_t count) {
     const auto more = first(index, count);
-    const bool may_end = count >= least_ && needed_[index] == 0;
+    const bool may_end = count >= min_ && needed_[index] == 0;
     if (!more) return may_end ? Rule("") : Rule();
     const auto follow = fmt::format(R"("," {} {})", space_, *more);
     return may_end ? "(" + follow + ")?" : follow;
@@ -141,7 +141,7 @@ class ObjectRule {
   const Object& schema_;
   const std::string& at_;
   const std::string space_;
-  std::size_t least_ = 0, most_ = Languages::kNoMost;
+  std::size_t min_ = 0, max_ = Languages::kUnbounded;
   std::vector<Member> members_;      // listed ones
   std::vector<std::size_t> needed_;  // required ones from each on
   Rule other_;                       // a member with another name

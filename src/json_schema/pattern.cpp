@@ -36,7 +36,7 @@ bool may_be_empty(const PatternPart& part) {
     case Kind::alternatives:
       return std::ranges::any_of(part.parts, may_be_empty);
     case Kind::repeat:
-      return part.least == 0 || may_be_empty(part.parts[0]);
+      return part.min == 0 || may_be_empty(part.parts[0]);
     case Kind::look_ahead:
       return part.negative != may_be_empty(part.parts[0]);
     case Kind::begin:
@@ -103,15 +103,15 @@ class PatternCompiler {
     const auto& body = part.parts[0];
     if (!has_conditions(body)) {
       const auto one = compile(body, languages_.empty(), at_begin);
-      return languages_.concat(languages_.repeat(one, part.least, part.most), rest);
+      return languages_.concat(languages_.repeat(one, part.min, part.max), rest);
     }
-    if (part.most > kMaxUnrolled || (part.most > 1 && has_begin(body))) {
+    if (part.max > kMaxUnrolled || (part.max > 1 && has_begin(body))) {
       throw UnsupportedPattern{"repeats '^', '$' or look ahead", false};
     }
     auto made = rest;
-    for (std::uint32_t at = part.most; at-- > 0;) {
+    for (std::uint32_t at = part.max; at-- > 0;) {
       const auto once = compile(body, made, at_begin && at == 0);
-      made = at < part.least ? once : languages_.either(once, rest);
+      made = at < part.min ? once : languages_.either(once, rest);
     }
     return made;
   }
@@ -123,7 +123,7 @@ class PatternCompiler {
 Language compiled(Languages& languages, const PatternPart& part) {
   PatternCompiler compiler(languages);
   const auto any = languages.all();
-  const auto something = languages.repeat(languages.set(CharSet::all()), 1, Languages::kNoMost);
+  const auto something = languages.repeat(languages.set(CharSet::all()), 1, Languages::kUnbounded);
   return languages.either(compiler.compile(part, any, true),
                           languages.concat(something, compiler.compile(part, any, false)));
 }

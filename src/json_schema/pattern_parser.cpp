@@ -80,28 +80,28 @@ class PatternParser {
 
   PatternPart repeated(std::size_t depth) {
     auto part = atom(depth);
-    std::uint32_t least = 0, most = 0;
-    if (!quantifier(least, most)) return part;
+    std::uint32_t min = 0, max = 0;
+    if (!quantifier(min, max)) return part;
     take(U"?");  // it only selects one of several matches
-    PatternPart whole{.kind = Kind::repeat, .least = least, .most = most};
+    PatternPart whole{.kind = Kind::repeat, .min = min, .max = max};
     whole.parts.push_back(std::move(part));
-    if (quantifier(least, most)) refuse("repeats a repetition that isn't in parentheses");
+    if (quantifier(min, max)) refuse("repeats a repetition that isn't in parentheses");
     return whole;
   }
 
-  bool quantifier(std::uint32_t& least, std::uint32_t& most) {
-    least = 0;
-    most = Languages::kNoMost;
+  bool quantifier(std::uint32_t& min, std::uint32_t& max) {
+    min = 0;
+    max = Languages::kUnbounded;
     if (take(U"*")) return true;
     if (take(U"+")) {
-      least = 1;
+      min = 1;
       return true;
     }
     if (take(U"?")) {
-      most = 1;
+      max = 1;
       return true;
     }
-    return peek() == U'{' && is_digit(peek(1)) && counts(least, most);
+    return peek() == U'{' && is_digit(peek(1)) && counts(min, max);
   }
 
   std::uint32_t count() {
@@ -112,13 +112,13 @@ class PatternParser {
     }
     return value;
   }
-  bool counts(std::uint32_t& least, std::uint32_t& most) {
+  bool counts(std::uint32_t& min, std::uint32_t& max) {
     ++at_;
-    least = count();
-    most = least;
-    if (take(U",")) most = is_digit(peek()) ? count() : Languages::kNoMost;
+    min = count();
+    max = min;
+    if (take(U",")) max = is_digit(peek()) ? count() : Languages::kUnbounded;
     if (!take(U"}")) fault("has a '{' without '}'");
-    if (most < least) fault("has a repetition with a maximum below its minimum");
+    if (max < min) fault("has a repetition with a maximum below its minimum");
     return true;
   }
 
@@ -152,10 +152,10 @@ class PatternParser {
     return inner;
   }
 
-  char32_t hexadecimal(std::size_t least, std::size_t most) {
+  char32_t hexadecimal(std::size_t min, std::size_t max) {
     char32_t value = 0;
     std::size_t read = 0;
-    for (; read < most; ++read, ++at_) {
+    for (; read < max; ++read, ++at_) {
       const auto c = peek();
       if (is_digit(c)) {
         value = value * 16 + (c - U'0');
@@ -165,7 +165,7 @@ class PatternParser {
         break;
       }
     }
-    if (read < least || value > kLastCharacter) refuse("has an escape without its hexadecimal digits");
+    if (read < min || value > kLastCharacter) refuse("has an escape without its hexadecimal digits");
     return value;
   }
 

@@ -14,8 +14,8 @@ struct PatternPart {
   Kind kind = Kind::sequence;
   CharSet characters = {};
   std::vector<PatternPart> parts = {};
-  std::uint32_t least = 0, most = 0;  // `repeat`
-  bool negative = false;              // `look_ahead`
+  std::uint32_t min = 0, max = 0;  // `repeat`
+  bool negative = false;           // `look_ahead`
 };
 
 // Throws UnsupportedPattern.

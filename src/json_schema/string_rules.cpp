@@ -70,20 +70,20 @@ std::optional<Language> patterns_of(SchemaRules& rules, const Object& schema, co
 
 // Throws TooComplex.
 Language lengths_of(Languages& languages, const Object& schema) {
-  const auto least = count_of(schema, "minLength", 0), most = count_of(schema, "maxLength", Languages::kNoMost);
-  if (least > most) return languages.none();
-  return languages.repeat(languages.set(CharSet::all()), static_cast<std::uint32_t>(least),
-                          static_cast<std::uint32_t>(most));
+  const auto min = count_of(schema, "minLength", 0), max = count_of(schema, "maxLength", Languages::kUnbounded);
+  if (min > max) return languages.none();
+  return languages.repeat(languages.set(CharSet::all()), static_cast<std::uint32_t>(min),
+                          static_cast<std::uint32_t>(max));
 }
 
 Rule enforced(SchemaRules& rules, const Object& schema, const std::string& at) {
-  const auto least = count_of(schema, "minLength", 0), most = count_of(schema, "maxLength", Languages::kNoMost);
-  if (least > most) return std::nullopt;
+  const auto min = count_of(schema, "minLength", 0), max = count_of(schema, "maxLength", Languages::kUnbounded);
+  if (min > max) return std::nullopt;
   const auto lengths = length_keyword(schema);
   if (const auto texts = patterns_of(rules, schema, at)) {
     if (!lengths.empty()) {
       try {
-        return rules.language_rules().strings(*texts, least, most);
+        return rules.language_rules().strings(*texts, min, max);
       } catch (const TooComplex&) {
         rules.report(lengths, at, "together with its pattern it is too complex");
       }
@@ -96,7 +96,7 @@ Rule enforced(SchemaRules& rules, const Object& schema, const std::string& at) {
   }
   if (lengths.empty()) return rules.grammar().builtin("string");
   return rules.grammar().rule(
-      fmt::format(R"("\"" {} "\"")", rules.grammar().repeat(rules.grammar().builtin("char"), least, most)));
+      fmt::format(R"("\"" {} "\"")", rules.grammar().repeat(rules.grammar().builtin("char"), min, max)));
 }
 
 }  // namespace

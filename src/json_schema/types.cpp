@@ -57,7 +57,7 @@ std::vector<std::string> types_of(const Object& schema, const std::string& at) {
 std::size_t count_of(const Object& schema, std::string_view name, std::size_t otherwise) {
   const auto* value = schema.if_contains(name);
   if (!value || !value->is_number()) return otherwise;
-  return static_cast<std::size_t>(std::clamp(value->to_number<double>(), 0.0, double(Languages::kNoMost)));
+  return static_cast<std::size_t>(std::clamp(value->to_number<double>(), 0.0, double(Languages::kUnbounded)));
 }
 
 }  // namespace corral::json_schema

@@ -14,7 +14,7 @@ namespace corral::json_schema {
 // SchemaFault.
 std::vector<std::string> types_of(const json::Object& schema, const std::string& at);
 
-// The value of a count keyword, at most Languages::kNoMost; `otherwise` if it is missing.
+// The value of a count keyword, at most Languages::kUnbounded; `otherwise` if it is missing.
 std::size_t count_of(const json::Object& schema, std::string_view name, std::size_t otherwise);
 
 }  // namespace corral::json_schema

@@ -171,7 +171,7 @@ bool Variants::keep(Object& plain) {
 }
 
 Variants::List Variants::cross(const List& some, const List& others, const std::string& at, std::size_t depth,
-                               std::size_t most) {
+                               std::size_t max) {
   List all;
   std::vector<std::size_t> hashes;
   const auto is_new = [&](const Object& made) {
@@ -184,7 +184,7 @@ Variants::List Variants::cross(const List& some, const List& others, const std::
   };
   for (const auto& one : some) {
     for (const auto& other : others) {
-      if (most > 0 && (all.size() >= most || spent())) {
+      if (max > 0 && (all.size() >= max || spent())) {
         narrow();
         return all;
       }
@@ -196,7 +196,7 @@ Variants::List Variants::cross(const List& some, const List& others, const std::
       }
       for (const auto& first : expand_ref(one, at, depth)) {
         for (const auto& second : expand_ref(other, at, depth)) {
-          if (most > 0 && all.size() >= most) {
+          if (max > 0 && all.size() >= max) {
             narrow();
             return all;
           }

@@ -32,9 +32,9 @@ class Variants {
   const json::Value& root() const { return root_; }
   List expand(const json::Value& schema, const std::string& at, std::size_t depth);
   List write_out(const List& some, const std::string& at, std::size_t depth);
-  // What fits one of `some` and one of `others`. At most `most` of them, if there is such a limit; fewer if the work is
+  // What fits one of `some` and one of `others`. At most `max` of them, if there is such a limit; fewer if the work is
   // spent().
-  List cross(const List& some, const List& others, const std::string& at, std::size_t depth, std::size_t most = 0);
+  List cross(const List& some, const List& others, const std::string& at, std::size_t depth, std::size_t max = 0);
   bool exclusive(const List& some, const List& others);
   void report(std::string_view keyword, const std::string& at, std::string reason);
   // Throws SchemaFault: more than kMaxVariants.

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "base/close_names.h"
+#include "base/text.h"
 #include "models/errors.h"
 #include "models/names/model_names.h"
 #include "models/text.h"
@@ -20,7 +21,7 @@ constexpr std::string_view kLatest = ":latest";
 constexpr std::string_view kFileEnding = ".gguf";
 
 bool ends_in(std::string_view name, std::string_view ending) {
-  return name.size() > ending.size() && equal_folded(name.substr(name.size() - ending.size()), ending);
+  return name.size() > ending.size() && equal_ignoring_case(name.substr(name.size() - ending.size()), ending);
 }
 
 // "org/repo:big-00001-of-00002.gguf" -> "org/repo:big", as files are named.
@@ -47,7 +48,7 @@ std::string folded_name(const UserAlias& alias) { return to_lower(alias.name.val
 
 const Problem* find_problem(std::span<const Problem> problems, std::string_view name) {
   const auto found = std::ranges::find_if(
-      problems, [name](const Problem& problem) { return equal_folded(problem.name.value(), name); });
+      problems, [name](const Problem& problem) { return equal_ignoring_case(problem.name.value(), name); });
   return found == problems.end() ? nullptr : &*found;
 }
 
@@ -77,7 +78,8 @@ Catalog::Catalog(std::vector<ModelInfo> models, std::vector<Problem> problems, s
 
   std::erase_if(user_aliases_, [this](const UserAlias& alias) {
     const Model* const meant = lookup(alias.name.value());
-    return meant == nullptr || (*meant)->name != alias.model || equal_folded(alias.name.value(), alias.model.value());
+    return meant == nullptr || (*meant)->name != alias.model ||
+           equal_ignoring_case(alias.name.value(), alias.model.value());
   });
   std::ranges::sort(user_aliases_, {},
                     [](const UserAlias& alias) { return std::pair(folded_name(alias), alias.name); });

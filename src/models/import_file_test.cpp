@@ -30,16 +30,16 @@ TEST_F(ImportFile, ALinkTakesNoRoom) {
 }
 
 TEST_F(ImportFile, ACopyIsAnotherFile) {
-  std::uint64_t told = 0;
+  std::uint64_t reported = 0;
   const auto model = import_file({.file = dir_ / "x.gguf", .folder = dir_ / "own", .name = "y", .copy = true},
                                  [&](std::uint64_t done, std::uint64_t) {
-                                   told = done;
+                                   reported = done;
                                    return true;
                                  });
   ASSERT_TRUE(model) << model.error().message;
   EXPECT_EQ(model->files.front(), dir_ / "own/y.gguf");
   EXPECT_FALSE(fs::equivalent(dir_ / "x.gguf", model->files.front()));
-  EXPECT_EQ(told, model->bytes);
+  EXPECT_EQ(reported, model->bytes);
   EXPECT_EQ(fs::file_size(model->files.front()), fs::file_size(dir_ / "x.gguf"));
 }
 

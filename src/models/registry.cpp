@@ -13,7 +13,6 @@
 #include "models/gguf/gguf_facts.h"
 #include "models/gguf/whisper_facts.h"
 #include "models/names/aliases.h"
-#include "models/names/user_models.h"
 #include "models/scan/assemble.h"
 #include "models/scan/file_scan.h"
 #include "models/scan/hub_cache.h"
@@ -45,7 +44,8 @@ BesideModel beside(const FoundFile& file) {
   BesideModel beside;
   if (!file.repo.starts_with(kOllamaRepos)) return beside;
   const std::string stem = (file.path.parent_path() / file.path.stem()).native();
-  if (auto text = read_state_file(stem + ".params.json"); text && *text && (*text)->size() <= kMaxParameters)
+  if (auto text = read_state_file(stem + ".params.json", kMaxParameters + 1);
+      text && *text && (*text)->size() <= kMaxParameters)
     beside.parameters = std::move(**text);
   std::error_code ignored;
   if (std::filesystem::path adapter = stem + "-lora.gguf"; std::filesystem::exists(adapter, ignored))
@@ -69,7 +69,9 @@ std::shared_ptr<const FactsCache::Entry> remembered(const FactsCache* cache, con
 }  // namespace
 
 Scan scan(const RegistryOptions& options, const std::shared_ptr<const FactsCache>& cache) {
-  const UserModels user = options.given ? UserModels() : with_configured(read_user_models(options.user_models));
+  const UserModels user = options.given ? UserModels()
+                                        : with_configured(read_user_models(options.user_models, options.recipes),
+                                                          options.configured, options.recipes);
   RegistryOptions places = options;
   if (options.given) {
     places.models_dirs.clear();
@@ -93,7 +95,8 @@ Scan scan(const RegistryOptions& options, const std::shared_ptr<const FactsCache
     known.push_back({std::move(file), &entry->facts, &entry->beside});
   }
   auto assembled = assemble(known, std::move(found.problems));
-  auto all = options.given ? as_given(assembled, *options.given) : add_user_models(std::move(assembled), user);
+  auto all = options.given ? as_given(assembled, *options.given)
+                           : add_user_models(std::move(assembled), user, options.recipes);
   if (!options.given) all = add_aliases(std::move(all), read_aliases(options.aliases));
   if (!options.given) all = add_known_names(std::move(all), options.known_names);
   auto catalog = std::make_shared<const Catalog>(std::move(all));
@@ -104,17 +107,22 @@ Registry::Registry(RegistryOptions options)
     : options_(std::move(options)), last_{std::make_shared<const Catalog>(), nullptr, {}} {}
 
 std::shared_ptr<const Catalog> Registry::catalog() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return last_.catalog;
 }
 
 void Registry::look_at(RegistryOptions options) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   options_ = std::move(options);
 }
 
+RecipeTable Registry::recipes() const {
+  const MutexLock lock(mutex_);
+  return options_.recipes;
+}
+
 ScanStats Registry::last_stats() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return last_.stats;
 }
 
@@ -122,14 +130,14 @@ std::shared_ptr<const Catalog> Registry::rescan() {
   RegistryOptions options;
   std::shared_ptr<const FactsCache> cache;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     options = options_;
     cache = last_.cache;
   }
   Scan next = scan(options, cache);
   log::debug("models", "{} models, {} problems; {} files, {} of them read", next.catalog->models().size(),
              next.catalog->problems().size(), next.stats.files, next.stats.opened);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   last_ = std::move(next);
   return last_.catalog;
 }

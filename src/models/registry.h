@@ -10,14 +10,16 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
 #include "base/model_type.h"
+#include "base/mutex.h"
+#include "base/recipe_table.h"
 #include "models/catalog.h"
 #include "models/names/aliases.h"
 #include "models/names/given_model.h"
+#include "models/names/user_models.h"
 
 namespace corral::models {
 
@@ -28,9 +30,11 @@ struct RegistryOptions {
   std::filesystem::path user_models = {};               // user_models.json; empty or absent: none
   std::filesystem::path aliases = {};                   // aliases.json; empty or absent: none
   KnownNames known_names = {};                          // short names of models, here or not; weaker than all others
-  std::optional<GivenModel> given = {};                 // only this one: the sources above are ignored
-  std::size_t max_depth = 16;                           // of directories below a models dir
-  std::size_t max_files = 100'000;                      // directory entries looked at in one scan
+  std::vector<UserModel> configured = {};               // of the configuration; they precede those of user_models.json
+  RecipeTable recipes = {};
+  std::optional<GivenModel> given = {};  // only this one: the sources above are ignored
+  std::size_t max_depth = 16;            // of directories below a models dir
+  std::size_t max_files = 100'000;       // directory entries looked at in one scan
 
   friend bool operator==(const RegistryOptions&, const RegistryOptions&) = default;
 };
@@ -60,12 +64,13 @@ class Registry {
   std::shared_ptr<const Catalog> rescan();
   // Sets the options of further scans.
   void look_at(RegistryOptions options);
+  RecipeTable recipes() const;
   ScanStats last_stats() const;
 
  private:
-  mutable std::mutex mutex_;  // held to copy or replace what follows, never while scanning
-  RegistryOptions options_;
-  Scan last_;
+  mutable Mutex mutex_;  // held to copy or replace what follows, never while scanning
+  RegistryOptions options_ GUARDED_BY(mutex_);
+  Scan last_ GUARDED_BY(mutex_);
 };
 
 }  // namespace corral::models

@@ -14,17 +14,7 @@ bool is_control(std::string_view character) {
   return first < 0x20 || first == 0x7F || is_c1;
 }
 
-constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
 }  // namespace
-
-std::string to_lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), lower);
-  return out;
-}
-
-bool equal_folded(std::string_view a, std::string_view b) { return std::ranges::equal(a, b, {}, lower, lower); }
 
 std::string printable(std::string_view text, std::size_t limit) {
   std::string out;

@@ -120,8 +120,8 @@ TEST(ControlChannel, LinesOfAMebibytePassAndLongerOnesDont) {
   ControlChannel one(loop.executor(), std::move(pair->ours)), two(loop.executor(), std::move(pair->theirs));
   async::TaskGroup group(loop.executor());
   auto write = [&]() -> Task<void> {
-    std::string most(kMaxControlLine, 'x'), too_long(kMaxControlLine + 1, 'x');
-    co_await one.write_line(std::move(most));
+    std::string max(kMaxControlLine, 'x'), too_long(kMaxControlLine + 1, 'x');
+    co_await one.write_line(std::move(max));
     const auto refused = co_await one.write_line(std::move(too_long));
     EXPECT_EQ(refused.error().code, errc::line_too_long);
   };

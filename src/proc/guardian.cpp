@@ -82,8 +82,8 @@ void let_go() {
   const int nothing = ::open("/dev/null", O_RDWR);
   for (const int fd : {0, 1, 2}) ::dup2(nothing, fd);
   if (::syscall(SYS_close_range, 3, ~0U, 0) != 0) {
-    const auto most = static_cast<int>(::sysconf(_SC_OPEN_MAX));
-    for (int fd = 3; fd < most; ++fd) ::close(fd);
+    const auto max = static_cast<int>(::sysconf(_SC_OPEN_MAX));
+    for (int fd = 3; fd < max; ++fd) ::close(fd);
   }
   if (::chdir("/") != 0) return;  // then it keeps its folder
 }

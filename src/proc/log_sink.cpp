@@ -21,7 +21,7 @@ constexpr std::string_view kOlder = ".1";
 
 }  // namespace
 
-void keep_newest_logs(const fs::path& folder, std::size_t most) {
+void keep_newest_logs(const fs::path& folder, std::size_t max) {
   struct Log {
     fs::file_time_type written;
     fs::path path;
@@ -32,9 +32,9 @@ void keep_newest_logs(const fs::path& folder, std::size_t most) {
     std::error_code gone;
     if (it->path().extension() == ".log") logs.push_back({it->last_write_time(gone), it->path()});
   }
-  if (logs.size() <= most) return;
+  if (logs.size() <= max) return;
   std::ranges::sort(logs, std::ranges::greater(), &Log::written);
-  for (auto log = logs.begin() + static_cast<std::ptrdiff_t>(most); log != logs.end(); ++log) {
+  for (auto log = logs.begin() + static_cast<std::ptrdiff_t>(max); log != logs.end(); ++log) {
     fs::remove(log->path, error);
     fs::remove(log->path += kOlder, error);
   }

@@ -12,9 +12,9 @@
 
 namespace corral::proc {
 
-// Removes the logs of a folder (*.log, each with its older part), except the `most` newest ones. Blocks on the disk;
+// Removes the logs of a folder (*.log, each with its older part), except the `max` newest ones. Blocks on the disk;
 // files that can't be removed stay.
-void keep_newest_logs(const std::filesystem::path& folder, std::size_t most);
+void keep_newest_logs(const std::filesystem::path& folder, std::size_t max);
 
 // A log file of at most twice `max_bytes`: when full it is renamed to "<path>.1" and a new one begins. Only the user
 // may read it. If the file can't be written, it warns once and stays silent afterwards.

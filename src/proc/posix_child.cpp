@@ -74,10 +74,10 @@ struct PosixChild::Process {
   }
 
   // False at the end of the output. `total`: bytes read.
-  bool read_output(Output& from, std::size_t& total, std::size_t most = kBytesPerTurn) {
+  bool read_output(Output& from, std::size_t& total, std::size_t max = kBytesPerTurn) {
     const auto take = [&](std::string line) { sink.add(from.from_stderr, std::move(line)); };
     std::array<char, kChunk> buffer;
-    for (total = 0; total < most;) {
+    for (total = 0; total < max;) {
       if (!from.pipe.is_open()) return false;
       const auto count = ::read(from.pipe.native_handle(), buffer.data(), buffer.size());
       if (count < 0 && errno == EINTR) continue;
@@ -182,7 +182,8 @@ struct PosixChild::Process {
 PosixChild::PosixChild(async::Executor executor, async::Timers& timers, const ChildSpec& spec, Launched launched)
     : timers_(timers), process_(std::make_shared<Process>(executor, timers, spec, launched)) {
   if (launched.control) control_ = std::make_unique<ControlChannel>(executor, std::move(launched.control));
-  // These end with the process: killed by the destructor at the latest.
+  // These end with the process: killed by the destructor at the latest. They are in no TaskGroup, because watch() reaps
+  // the process after its owner is gone, and a group would end it before.
   const auto failed = [name = spec.name](const std::exception_ptr& failure) {
     if (failure) log::error("proc", "lost sight of {}", name);
   };

@@ -41,8 +41,8 @@ class RealProcesses : public testing::Test {
   // Starts it and waits for its first line of output.
   async::Task<std::unique_ptr<Child>> start_ready(ChildSpec spec) {
     async::Event ready(co_await async::asio::this_coro::executor);
-    spec.on_line = [event = &ready, heard = false](const LogLine&) mutable {
-      if (!std::exchange(heard, true)) event->set();
+    spec.on_line = [event = &ready, seen = false](const LogLine&) mutable {
+      if (!std::exchange(seen, true)) event->set();
     };
     auto child = co_await start(std::move(spec));
     co_await ready.wait();

@@ -102,17 +102,17 @@ Trouble set_limits(const SandboxOptions& options) {
 }
 
 // In own namespaces, before the root is empty. Each limit suffices alone; older kernels have neither.
-Trouble limit_threads(unsigned most) {
+Trouble limit_threads(unsigned max) {
   const auto kernel = running_kernel();
   // Each user namespace counts the threads of a user separately; root's are unlimited.
   constexpr Kernel kCountsApart{5, 14};
   if (kernel >= kCountsApart)
-    if (auto failed = limit(RLIMIT_NPROC, "limit of threads", most); !failed.empty()) return failed;
+    if (auto failed = limit(RLIMIT_NPROC, "limit of threads", max); !failed.empty()) return failed;
   // Each list of processes has its own maximum number. Before that there was one for the whole machine.
   constexpr Kernel kNumbersApart{6, 14};
   constexpr unsigned kReserved = 300;  // numbers that aren't reused
   if (kernel >= kNumbersApart && ::getpid() == 1)
-    write_text("/proc/sys/kernel/pid_max", fmt::format("{}", kReserved + most));  // may be read-only in a container
+    write_text("/proc/sys/kernel/pid_max", fmt::format("{}", kReserved + max));  // may be read-only in a container
   return {};
 }
 
@@ -196,7 +196,7 @@ Trouble bare_root(const SandboxOptions& options) {
 Trouble into_own_processes() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return trouble("pipe");
-  UniqueFd parent_lives(ends[0]), parent_end(ends[1]);
+  UniqueFd parent_alive(ends[0]), parent_end(ends[1]);
   std::signal(SIGCHLD, SIG_DFL);  // if it is ignored, the status of a child is lost
   // Signals that arrive before the child exists stay pending until then.
   sigset_t heeded, before;
@@ -210,7 +210,7 @@ Trouble into_own_processes() {
   if (child == 0) {
     parent_end.reset();
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    pollfd watched{parent_lives.get(), 0, 0};
+    pollfd watched{parent_alive.get(), 0, 0};
     if (::poll(&watched, 1, 0) != 0) ::_exit(EXIT_FAILURE);  // the parent ended before the request of the signal
     return {};
   }

@@ -42,13 +42,13 @@ using async::Task;
 // NOLINTBEGIN(cppcoreguidelines-avoid-capturing-lambda-coroutines)
 
 // One write per line, no buffer that a signal could lose.
-void say(std::string_view line) {
+void print_line(std::string_view line) {
   const auto text = fmt::format("{}\n", line);
   if (::write(STDOUT_FILENO, text.data(), text.size()) < 0) std::_Exit(99);
 }
 
 int wait_for_signal() {
-  say("ready");
+  print_line("ready");
   for (;;) ::pause();
 }
 
@@ -59,7 +59,7 @@ int ignore_terminate(const std::string&) {
 
 int heed_terminate(const std::string&) {
   std::signal(SIGTERM, [](int) {
-    say("bye");
+    print_line("bye");
     std::_Exit(3);
   });
   return wait_for_signal();
@@ -67,13 +67,13 @@ int heed_terminate(const std::string&) {
 
 // Waits as a child of its group (0), in a session of its own (1), or so that its parent has ended (2). Writes its pid.
 // Its name looks like a part of a line of /proc.
-[[noreturn]] void member(int kind, int tell) {
+[[noreturn]] void member(int kind, int pid_pipe) {
   ::prctl(PR_SET_NAME, "a)\n(b) S 1\n");
   std::signal(SIGTERM, SIG_IGN);
   if (kind > 0) ::setsid();
   if (kind == 2 && ::fork() != 0) std::_Exit(0);
   const pid_t self = ::getpid();
-  if (::write(tell, &self, sizeof self) != sizeof self) std::_Exit(99);
+  if (::write(pid_pipe, &self, sizeof self) != sizeof self) std::_Exit(99);
   for (;;) ::pause();
 }
 
@@ -87,7 +87,7 @@ int family(const std::string&) {
     auto& pid = pids[static_cast<std::size_t>(kind)];
     if (::read(fds[0], &pid, sizeof pid) != sizeof pid) return EXIT_FAILURE;
   }
-  say(fmt::format("{} {} {}", pids[0], pids[1], pids[2]));
+  print_line(fmt::format("{} {} {}", pids[0], pids[1], pids[2]));
   for (;;) ::pause();
 }
 
@@ -109,7 +109,7 @@ int flood(const std::string& bytes) {
       done += static_cast<std::size_t>(count);
     }
   }
-  say("end of flood");
+  print_line("end of flood");
   return 0;
 }
 
@@ -131,7 +131,7 @@ int descriptors(const std::string&) {
   DIR* folder = ::opendir("/proc/self/fd");
   while (const auto* entry = ::readdir(folder)) {
     const int fd = std::atoi(entry->d_name);
-    if (fd > 2 && fd != ::dirfd(folder)) say(fmt::format("fd {}", fd));
+    if (fd > 2 && fd != ::dirfd(folder)) print_line(fmt::format("fd {}", fd));
   }
   ::closedir(folder);
   return 0;
@@ -144,8 +144,8 @@ int signals(const std::string&) {
   for (int signal = 1; signal < NSIG; ++signal) {
     struct sigaction action = {};
     if (::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN)
-      say(fmt::format("ignored {}", signal));
-    if (::sigismember(&blocked, signal) == 1) say(fmt::format("blocked {}", signal));
+      print_line(fmt::format("ignored {}", signal));
+    if (::sigismember(&blocked, signal) == 1) print_line(fmt::format("blocked {}", signal));
   }
   return 0;
 }
@@ -171,7 +171,7 @@ int leave_with_parent(const std::string&) {
   async::Loop loop;
   auto channel = ControlChannel::from_environment(loop.executor());
   if (!channel) return EXIT_FAILURE;
-  say("ready");
+  print_line("ready");
   async::run_blocking(loop, channel->until_peer_gone());
   return 5;
 }
@@ -193,7 +193,7 @@ int parent(const std::string& mode) {
     auto child = co_await spawner.spawn(std::move(spec));
     if (!child) co_return;
     co_await ready.wait();
-    say(fmt::format("{} {}", (*child)->pid(), first));
+    print_line(fmt::format("{} {}", (*child)->pid(), first));
     co_await (*child)->wait();
   };
   async::run_blocking(loop, run());
@@ -205,9 +205,9 @@ constexpr std::uint64_t kSandboxMemory = 512ull << 20;  // includes the memory t
 constexpr std::uint64_t kSandboxFile = 1 << 20;
 
 // Prints the result of a call: "yes", or the error.
-void told(std::string_view what, bool done) {
+void report(std::string_view what, bool done) {
   const auto why = done ? std::string("yes") : fmt::format("no ({})", std::strerror(errno));
-  say(fmt::format("{}: {}", what, why));
+  print_line(fmt::format("{}: {}", what, why));
 }
 
 bool can_read(const std::string& path) {
@@ -272,13 +272,13 @@ bool can_send_to(const std::string& path) {
 void try_folder(const std::string& folder) {
   const auto at = [&](const char* name) { return folder + "/" + name; };
   const int fd = ::open(at("file").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-  told("make a file where it may", fd >= 0 && ::write(fd, "x", 1) == 1);
-  told("make it as large as it likes", ::pwrite(fd, "x", 1, kSandboxFile) == 1);
-  told("take the disk without writing", ::fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, kSandboxFile) == 0);
-  told("make a folder", ::mkdir(at("folder").c_str(), 0700) == 0 || ::mkdirat(AT_FDCWD, at("f").c_str(), 0700) == 0);
-  told("make a link", ::symlink("/", at("link").c_str()) == 0 || ::link(at("file").c_str(), at("same").c_str()) == 0);
-  told("make a pipe", ::mkfifo(at("pipe").c_str(), 0600) == 0);
-  told("remove what it made", ::unlink(at("file").c_str()) == 0);
+  report("make a file where it may", fd >= 0 && ::write(fd, "x", 1) == 1);
+  report("make it as large as it likes", ::pwrite(fd, "x", 1, kSandboxFile) == 1);
+  report("take the disk without writing", ::fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, kSandboxFile) == 0);
+  report("make a folder", ::mkdir(at("folder").c_str(), 0700) == 0 || ::mkdirat(AT_FDCWD, at("f").c_str(), 0700) == 0);
+  report("make a link", ::symlink("/", at("link").c_str()) == 0 || ::link(at("file").c_str(), at("same").c_str()) == 0);
+  report("make a pipe", ::mkfifo(at("pipe").c_str(), 0600) == 0);
+  report("remove what it made", ::unlink(at("file").c_str()) == 0);
 }
 
 // Tries everything that is forbidden in the sandbox. "reading PATH PORT", "serving …", "talking …": PATH, a second file
@@ -299,44 +299,45 @@ int locked_in(const std::string& argument) {
   options.own_processes = serving;
   const auto made = enter_sandbox(options);
   if (!made) {
-    say(made.error().message);
+    print_line(made.error().message);
     return EXIT_FAILURE;
   }
-  for (const auto& missing : made->missing) say(fmt::format("missing {}: {}", name_of(missing.fence), missing.why));
+  for (const auto& missing : made->missing)
+    print_line(fmt::format("missing {}: {}", name_of(missing.fence), missing.why));
   char byte = 0;
-  told("read what was open", ::pread(open_before, &byte, 1, 0) == 1);
-  told("open what is named", can_read(path));
-  told("open another file", can_read(path + ".other"));
-  told("make a file", ::open((path + ".new").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600) >= 0);
-  told("connect", can_connect(port));
-  told("talk to itself", can_talk_to_itself());
-  told("make a Unix socket", ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) >= 0);
+  report("read what was open", ::pread(open_before, &byte, 1, 0) == 1);
+  report("open what is named", can_read(path));
+  report("open another file", can_read(path + ".other"));
+  report("make a file", ::open((path + ".new").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600) >= 0);
+  report("connect", can_connect(port));
+  report("talk to itself", can_talk_to_itself());
+  report("make a Unix socket", ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) >= 0);
   int pair[2];
-  told("pair sockets of datagrams", ::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair) == 0);
-  told("pair sockets of streams", ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
-  told("send to a socket of another", can_send_to(path + ".socket"));
+  report("pair sockets of datagrams", ::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair) == 0);
+  report("pair sockets of streams", ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+  report("send to a socket of another", can_send_to(path + ".socket"));
   if (serving) try_folder(path + ".folder");
-  told("see what isn't named", ::access("/etc", F_OK) == 0 || ::access("/usr", F_OK) == 0);
-  told("use other protocols", ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0) >= 0);
-  told("fork", can_fork());
-  told("start a program", can_start("/bin/true"));
-  told("become a program", ::execl("/bin/true", "true", nullptr) == 0);
-  told("start a thread", can_start_threads());
-  told("kill its parent", ::kill(parent, 0) == 0);
-  told("trace its parent", ::ptrace(PTRACE_ATTACH, parent, nullptr, nullptr) == 0);
+  report("see what isn't named", ::access("/etc", F_OK) == 0 || ::access("/usr", F_OK) == 0);
+  report("use other protocols", ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0) >= 0);
+  report("fork", can_fork());
+  report("start a program", can_start("/bin/true"));
+  report("become a program", ::execl("/bin/true", "true", nullptr) == 0);
+  report("start a thread", can_start_threads());
+  report("kill its parent", ::kill(parent, 0) == 0);
+  report("trace its parent", ::ptrace(PTRACE_ATTACH, parent, nullptr, nullptr) == 0);
   constexpr std::size_t kMuch = 4 * kSandboxMemory;
-  told("have much memory",
-       ::mmap(nullptr, kMuch, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
-  told("run what it wrote",
-       ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
-  told("mount", ::syscall(SYS_mount, "none", "/", "tmpfs", 0, nullptr) == 0);
+  report("have much memory",
+         ::mmap(nullptr, kMuch, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
+  report("run what it wrote",
+         ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
+  report("mount", ::syscall(SYS_mount, "none", "/", "tmpfs", 0, nullptr) == 0);
   std::_Exit(serving ? 7 : 0);
 }
 
 // Computes or waits without end; or calls abort().
 int locked_in_and_bad(const std::string& how) {
   if (!enter_sandbox({.memory = kSandboxMemory, .cpu_seconds = 1})) return EXIT_FAILURE;
-  say("ready");
+  print_line("ready");
   if (how == "abort") std::abort();
   std::signal(SIGSEGV, SIG_DFL);  // sanitizers have a handler
   if (how == "crash") ::raise(SIGSEGV);
@@ -350,7 +351,7 @@ SandboxOptions apart() { return {.work = Work::serving, .own_processes = true}; 
 int locked_in_and_large(const std::string& bytes) {
   const auto made = enter_sandbox(apart());
   if (!made || !made->has(Fence::processes)) {
-    say("missing");
+    print_line("missing");
     return EXIT_FAILURE;
   }
   std::signal(SIGTERM, SIG_IGN);
@@ -359,17 +360,17 @@ int locked_in_and_large(const std::string& bytes) {
   if (memory == MAP_FAILED) return EXIT_FAILURE;
   ::madvise(memory, size, MADV_NOHUGEPAGE);  // many pages take long to free
   std::memset(memory, 1, size);
-  say("ready");
+  print_line("ready");
   for (;;) ::poll(nullptr, 0, -1);
 }
 
 // Starts threads that wait, until no further one is possible.
-int locked_in_and_many(const std::string& most) {
+int locked_in_and_many(const std::string& max) {
   auto options = apart();
-  options.threads = static_cast<unsigned>(std::stoul(most));
+  options.threads = static_cast<unsigned>(std::stoul(max));
   const auto made = enter_sandbox(options);
   if (!made || !made->has(Fence::processes)) {
-    say("missing");
+    print_line("missing");
     return EXIT_FAILURE;
   }
   int started = 1;
@@ -381,14 +382,14 @@ int locked_in_and_many(const std::string& most) {
     }
   } catch (const std::system_error&) {
   }
-  say(fmt::format("{}", started));
+  print_line(fmt::format("{}", started));
   std::_Exit(0);
 }
 
 // Writes the time at which it ends, in ns of the steady clock.
 int stamp(const std::string&) {
   const auto now = MonoClock::now().time_since_epoch();
-  say(fmt::format("{}", std::chrono::nanoseconds(now).count()));
+  print_line(fmt::format("{}", std::chrono::nanoseconds(now).count()));
   std::_Exit(0);
 }
 

@@ -99,12 +99,12 @@ std::unexpected<Error> refuse(errc cause, json::View value, const Field& rule, c
   return fail(cause, std::move(message), std::move(where));
 }
 
-Result<> check_size(std::size_t size, std::string_view what, std::size_t most, const Field& rule, const Path& path) {
-  if (size >= rule.min_size && size <= most) return {};
+Result<> check_size(std::size_t size, std::string_view what, std::size_t max, const Field& rule, const Path& path) {
+  if (size >= rule.min_size && size <= max) return {};
   auto where = path.text();
   auto message = size < rule.min_size ? fmt::format("'{}' must be {}, but it is empty", where, expectation(rule))
                                       : fmt::format("'{}' has {} {}, at most {} are allowed{}{}", where, size, what,
-                                                    most, rule.instead.empty() ? "" : ": ", rule.instead);
+                                                    max, rule.instead.empty() ? "" : ": ", rule.instead);
   return fail(errc::bad_value, std::move(message), std::move(where));
 }
 

@@ -51,7 +51,7 @@ struct Bad {
   std::string body;
   errc cause;
   std::string param;
-  std::string said;
+  std::string message;
 };
 
 void expect_refused(const std::vector<Bad>& cases, const FieldTable& table) {
@@ -60,7 +60,7 @@ void expect_refused(const std::vector<Bad>& cases, const FieldTable& table) {
     ASSERT_FALSE(checked) << bad.body;
     EXPECT_EQ(checked.error().code, bad.cause) << bad.body << "\n" << checked.error().message;
     EXPECT_EQ(checked.error().param, bad.param) << bad.body;
-    EXPECT_THAT(checked.error().message, HasSubstr(bad.said)) << bad.body;
+    EXPECT_THAT(checked.error().message, HasSubstr(bad.message)) << bad.body;
     EXPECT_EQ(http_status(checked.error()), 400u);
   }
 }

@@ -5,7 +5,7 @@
 namespace corral::protocol {
 namespace {
 
-constexpr auto kHeard = std::to_array<FormField>({
+constexpr auto kTranscriptionForm = std::to_array<FormField>({
     {"file", R"({"type":"string","format":"binary"})", "a file",
      "the audio: wav, mp3, flac, ogg (Vorbis); if ffmpeg is installed on the server, also webm, ogg (Opus), m4a, mp4, "
      "aac and its other formats. The format is detected from the contents",
@@ -26,8 +26,8 @@ constexpr auto kHeard = std::to_array<FormField>({
 });
 
 constexpr auto kForms = std::to_array<EndpointForm>({
-    {"audio/transcriptions", kHeard},
-    {"audio/translations", kHeard},
+    {"audio/transcriptions", kTranscriptionForm},
+    {"audio/translations", kTranscriptionForm},
 });
 
 }  // namespace

@@ -24,12 +24,12 @@ std::string chat(const std::string& more) {
   return R"({"model":"m","messages":[{"role":"user","content":"hi"}],)" + more + "}";
 }
 
-void refused(const std::string& body, std::string_view param, std::string_view said) {
+void refused(const std::string& body, std::string_view param, std::string_view message) {
   const auto checked = check(body, chat_fields());
   ASSERT_FALSE(checked) << body.substr(0, 200);
   EXPECT_EQ(checked.error().code, errc::bad_value) << body.substr(0, 200);
   EXPECT_EQ(checked.error().param, param);
-  EXPECT_THAT(checked.error().message, HasSubstr(said));
+  EXPECT_THAT(checked.error().message, HasSubstr(message));
 }
 
 void taken(const std::string& body) {
@@ -131,12 +131,12 @@ TEST(Limits, EachSamplerOnce) {
 
 // --- schemas ---
 
-void schema_refused(const std::string& schema, std::string_view said) {
-  refused(chat(R"("json_schema":)" + schema), "json_schema", said);
+void schema_refused(const std::string& schema, std::string_view message) {
+  refused(chat(R"("json_schema":)" + schema), "json_schema", message);
   refused(chat(R"("response_format":{"type":"json_schema","json_schema":{"schema":)" + schema + "}}"),
-          "response_format.json_schema.schema", said);
+          "response_format.json_schema.schema", message);
   refused(chat(R"("tools":[{"type":"function","function":{"name":"f","parameters":)" + schema + "}}]"),
-          "tools[0].function.parameters", said);
+          "tools[0].function.parameters", message);
 }
 
 std::string object(std::size_t properties, bool required) {

@@ -146,11 +146,11 @@ TEST(Requests, SeveralAnswersAndEchoes) {
   EXPECT_FALSE(with(R"(,"cache_prompt":false)")->cache_prompt);
   EXPECT_TRUE(with(R"(,"logprobs":0)")->legacy_logprobs);
   EXPECT_FALSE(with(R"(,"n_probs":2)")->legacy_logprobs);
-  const auto refused = [&](const std::string& more, const std::string& param, const std::string& said) {
+  const auto refused = [&](const std::string& more, const std::string& param, const std::string& message) {
     const auto request = with(more);
     ASSERT_FALSE(request) << more;
     EXPECT_EQ(request.error().param, param);
-    EXPECT_THAT(request.error().message, HasSubstr(said));
+    EXPECT_THAT(request.error().message, HasSubstr(message));
   };
   refused(R"(,"best_of":3)", "best_of", "must be 'n' (1) or omitted, not 3");
   refused(R"(,"n":2,"best_of":1)", "best_of", "must be 'n' (2)");

@@ -86,10 +86,10 @@ Task<void> Relay::run() {
 void Relay::refuse() {
   ++refused_;
   const auto now = timers_.now();
-  if (told_at_ && now - *told_at_ < kBetweenComplaints) return;
-  log::warning("worker", "the maximum of {} connections is open: closed {} more", kMaxRelayed, refused_ - told_);
-  told_ = refused_;
-  told_at_ = now;
+  if (logged_at_ && now - *logged_at_ < kBetweenComplaints) return;
+  log::warning("worker", "the maximum of {} connections is open: closed {} more", kMaxRelayed, refused_ - logged_);
+  logged_ = refused_;
+  logged_at_ = now;
   ++complaints_;
 }
 

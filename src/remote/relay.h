@@ -39,8 +39,8 @@ class Relay {
   async::Timers& timers_;
   async::asio::basic_socket_acceptor<async::asio::local::stream_protocol, async::Executor> acceptor_;
   const std::uint16_t port_;
-  std::uint64_t refused_ = 0, told_ = 0, complaints_ = 0;
-  std::optional<MonoTime> told_at_;
+  std::uint64_t refused_ = 0, logged_ = 0, complaints_ = 0;
+  std::optional<MonoTime> logged_at_;
   async::TaskGroup connections_;
 };
 

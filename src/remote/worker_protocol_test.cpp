@@ -10,21 +10,21 @@ namespace {
 using testing::ElementsAre;
 
 TEST(WorkerProtocol, WhatIsSaidIsUnderstood) {
-  const WorkerReady said{.llama = "0.5.0",
+  const WorkerReady sent{.llama = "0.5.0",
                          .devices = {{"CUDA0", "a \"GPU\"", true, 80ull << 30, 79ull << 30}, {"CPU", "", false, 8, 4}},
                          .open = {"landlock: not in this kernel"}};
-  const auto line = to_line(said);
+  const auto line = to_line(sent);
   EXPECT_EQ(line.find('\n'), std::string::npos);
   const auto event = parse_worker_event(line);
   ASSERT_TRUE(event);
-  const auto& heard = std::get<WorkerReady>(*event);
-  EXPECT_EQ(heard.llama, "0.5.0");
-  ASSERT_EQ(heard.devices.size(), 2u);
-  EXPECT_EQ(heard.devices[0].description, "a \"GPU\"");
-  EXPECT_TRUE(heard.devices[0].gpu);
-  EXPECT_EQ(heard.devices[0].memory_total, 80ull << 30);
-  EXPECT_EQ(heard.devices[1].memory_free, 4u);
-  EXPECT_THAT(heard.open, ElementsAre("landlock: not in this kernel"));
+  const auto& parsed = std::get<WorkerReady>(*event);
+  EXPECT_EQ(parsed.llama, "0.5.0");
+  ASSERT_EQ(parsed.devices.size(), 2u);
+  EXPECT_EQ(parsed.devices[0].description, "a \"GPU\"");
+  EXPECT_TRUE(parsed.devices[0].gpu);
+  EXPECT_EQ(parsed.devices[0].memory_total, 80ull << 30);
+  EXPECT_EQ(parsed.devices[1].memory_free, 4u);
+  EXPECT_THAT(parsed.open, ElementsAre("landlock: not in this kernel"));
 }
 
 TEST(WorkerProtocol, AFailureSaysWhy) {

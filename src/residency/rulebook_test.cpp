@@ -1,6 +1,7 @@
 // Rules of docs/residency-rules.md that no other test states by itself: whole situations rather than single moves.
 #include <array>
 
+#include "base/recipe_table.h"
 #include "residency/core_harness_for_tests.h"
 #include "residency/errors.h"
 #include "residency/npu_rule.h"
@@ -169,7 +170,7 @@ constexpr std::array kNpuModels{
 };
 
 void settle_in(CoreHarness& house, const NpuModel& npu) {
-  house.npu(npu.name, npu.recipe, npu_use(npu.recipe, npu.device), npu.type);
+  house.npu(npu.name, npu.recipe, RecipeTable().npu_use(npu.recipe, npu.device), npu.type);
   house.model(npu.name).device = npu.device;
 }
 
@@ -193,7 +194,7 @@ TEST(Rulebook, FlmHoldsOneLlmOneTranscriptionAndOneEmbeddingTogether) {
   const ModelType types[] = {ModelType::llm, ModelType::transcription, ModelType::embedding};
   const auto flm = [&](ModelType type, int number) {
     const auto name = fmt::format("{}{}", name_of(type), number);
-    house.npu(name, "flm", npu_use("flm", Device::npu), type);
+    house.npu(name, "flm", RecipeTable().npu_use("flm", Device::npu), type);
     return name;
   };
   for (ModelType type : types) house.have_idle(flm(type, 1));

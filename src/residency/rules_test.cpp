@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/recipe_table.h"
 #include "residency/instance_state.h"
 #include "residency/lease_table.h"
 #include "residency/npu_rule.h"
@@ -44,7 +45,7 @@ ModelSpec on_npu(const char* recipe, ModelType type) {
   spec.recipe = recipe;
   spec.type = type;
   spec.device = Device::npu;
-  spec.npu = npu_use(recipe, spec.device);
+  spec.npu = RecipeTable().npu_use(recipe, spec.device);
   return spec;
 }
 
@@ -69,15 +70,15 @@ TEST(NpuRule, FlmSharesBetweenOneLlmOneTranscriptionAndOneEmbedding) {
 }
 
 TEST(NpuRule, PolicyFollowsRecipeAndEffectiveDevice) {
-  EXPECT_EQ(npu_use("flm", Device::npu), NpuPolicy::coexist);
-  EXPECT_EQ(npu_use("ryzenai-llm", Device::npu), NpuPolicy::exclusive);
-  EXPECT_EQ(npu_use("oga-npu", Device::npu), NpuPolicy::exclusive);
-  EXPECT_EQ(npu_use("oga-hybrid", Device::gpu | Device::npu), NpuPolicy::exclusive);
-  EXPECT_EQ(npu_use("whispercpp", Device::npu), NpuPolicy::exclusive);
-  EXPECT_EQ(npu_use("whispercpp", Device::cpu), NpuPolicy::none);
-  EXPECT_EQ(npu_use("llamacpp", Device::gpu), NpuPolicy::none);
-  EXPECT_EQ(npu_use("oga-cpu", Device::cpu), NpuPolicy::none);
-  EXPECT_EQ(npu_use("sd-cpp", Device::gpu), NpuPolicy::none);
+  EXPECT_EQ(RecipeTable().npu_use("flm", Device::npu), NpuPolicy::coexist);
+  EXPECT_EQ(RecipeTable().npu_use("ryzenai-llm", Device::npu), NpuPolicy::exclusive);
+  EXPECT_EQ(RecipeTable().npu_use("oga-npu", Device::npu), NpuPolicy::exclusive);
+  EXPECT_EQ(RecipeTable().npu_use("oga-hybrid", Device::gpu | Device::npu), NpuPolicy::exclusive);
+  EXPECT_EQ(RecipeTable().npu_use("whispercpp", Device::npu), NpuPolicy::exclusive);
+  EXPECT_EQ(RecipeTable().npu_use("whispercpp", Device::cpu), NpuPolicy::none);
+  EXPECT_EQ(RecipeTable().npu_use("llamacpp", Device::gpu), NpuPolicy::none);
+  EXPECT_EQ(RecipeTable().npu_use("oga-cpu", Device::cpu), NpuPolicy::none);
+  EXPECT_EQ(RecipeTable().npu_use("sd-cpp", Device::gpu), NpuPolicy::none);
 }
 
 TEST(LeaseTable, AReturnedLeaseIsNeverKnownAgain) {

@@ -54,7 +54,7 @@ struct Instance {
   EvictionSettings eviction;
   bool shrunk = false;                 // its dynamic memory is freed
   bool downsize_asked = false;         // the answer to Downsize is pending
-  MonoTime downsize_told;              // when Downsize was sent
+  MonoTime downsize_sent;              // when Downsize was sent
   bool downsize_crossed = false;       // a request started since then: the process may have handled either first
   std::uint64_t downsize_refused = 0;  // value of used_nth at which a downsize failed
 

@@ -57,7 +57,7 @@ class Downloads final : public EventSource {
   NoticePtr state() const override { return std::make_shared<Progress>(percent); }
   void move(ModelRouter& router, int to) {
     percent = to;
-    router.tell(state());
+    router.notify(state());
   }
   int percent = 0;
 };

@@ -85,7 +85,7 @@ TEST_F(GroupLoadTest, WhoDoesntLetGoIsStoppedAfterHalfAMinute) {
   pass(1'100ms);
   EXPECT_FALSE(server_of(of).alive());
   auto gone = run(lease.wait_for_exit());
-  EXPECT_TRUE(gone.get().told);
+  EXPECT_TRUE(gone.get().intentional);
 }
 
 TEST_F(GroupLoadTest, ADeadShareIsToldFromOneThatWasToldToGo) {
@@ -95,7 +95,7 @@ TEST_F(GroupLoadTest, ADeadShareIsToldFromOneThatWasToldToGo) {
   server_of(of).die();
   settle();
   ASSERT_TRUE(gone.done());
-  EXPECT_FALSE(gone.get().told);
+  EXPECT_FALSE(gone.get().intentional);
   EXPECT_THAT(report().shares, IsEmpty());
 }
 
@@ -134,9 +134,9 @@ TEST_F(GroupLoadTest, ASplitThatItsOwnerAskedForIsHis) {
 
 TEST_F(GroupLoadTest, ThePlansContextIsTakenUnlessTheOwnerHasSaidAnother) {
   const auto of = made(300);
-  auto wish = split("a", of);
-  wish.context = 777;
-  const auto lease = have_group(std::move(wish));
+  auto request = split("a", of);
+  request.context = 777;
+  const auto lease = have_group(std::move(request));
   EXPECT_EQ(server_of(of).options().ctx_size, 777);
 }
 

@@ -40,7 +40,7 @@ async::Task<Result<Lease>> LeaseManager::acquire(backends::ModelPtr model, Lease
   if (request.context.tokens > 0) {
     // Some external backends have an unknown context: they reject too large requests themselves.
     const auto resolved = parts_.options.resolve(*model, backends::LoadOptions());
-    const bool known = !resolved || resolved->backend->knows_contexts() || parts_.contexts.most(model) > 0;
+    const bool known = !resolved || resolved->backend->knows_contexts() || parts_.contexts.max(model) > 0;
     if (known) co_return co_await acquire_with(std::move(model), std::move(request));
   }
   co_return co_await acquire_new(std::move(model), OptionPatch(), std::move(request.asked));
@@ -113,7 +113,7 @@ async::Task<Result<Lease>> LeaseManager::acquire_for_peer(backends::ModelPtr mod
   if (tokens > 0) {
     co_await parts_.contexts.refresh();
     const RunningInstance* running = parts_.processes.resident(model->name);
-    const auto has = running != nullptr ? running->context_window : parts_.contexts.most(model);
+    const auto has = running != nullptr ? running->context_window : parts_.contexts.max(model);
     if (tokens > has) co_return too_few(has);
   }
   auto lease = co_await acquire_new(model, OptionPatch(), std::move(request.asked), residency::RequestOrigin::peer);
@@ -123,11 +123,11 @@ async::Task<Result<Lease>> LeaseManager::acquire_for_peer(backends::ModelPtr mod
 
 namespace {
 
-Error not_yours(const ModelName& model, std::uint64_t tokens, std::uint64_t most) {
+Error not_yours(const ModelName& model, std::uint64_t tokens, std::uint64_t max) {
   return {make_error_code(errc::context_not_yours),
           fmt::format("'ctx_size' is {}, but '{}' has {} tokens of context, and this key doesn't decide how models are "
                       "loaded: take that or less, or use a key with the scope admin, here or for a load with more",
-                      tokens, model.value(), most),
+                      tokens, model.value(), max),
           "ctx_size"};
 }
 
@@ -149,17 +149,18 @@ async::Task<Result<Lease>> LeaseManager::acquire_with(backends::ModelPtr model, 
     if (auto lease = try_acquire(model->name, tokens)) co_return lease;
     auto patch = parts_.contexts.patch_for(model, tokens);
     if (patch && !request.context.may_reload) {
-      const auto most = parts_.contexts.most(model);
-      if (tokens > most) co_return std::unexpected(not_yours(model->name, tokens, most));
+      const auto max = parts_.contexts.max(model);
+      if (tokens > max) co_return std::unexpected(not_yours(model->name, tokens, max));
     }
     const bool loaded = parts_.processes.resident(model->name) != nullptr;
     if (held_.contains(model->name)) patch.reset();  // its group's plan sets the context
     if (patch && loaded) {
-      auto told = parts_.processes.resident(model->name)->requested;
+      auto requested_before = parts_.processes.resident(model->name)->requested;
       auto loading = parts_.loads.load(model, std::move(*patch), std::nullopt, false);
       const auto reloaded = co_await std::move(loading);
       if (!reloaded) co_return std::unexpected(reloaded.error());
-      parts_.loads.note_requested(model->name, told);  // a request doesn't change the options of later loads
+      parts_.loads.note_requested(model->name,
+                                  requested_before);  // a request doesn't change the options of later loads
       continue;
     }
     auto lease = co_await acquire_new(model, patch ? std::move(*patch) : OptionPatch(), request.asked);

@@ -100,20 +100,20 @@ class Nodes final : public LeaseProvider {
   bool begins = true;         // the first one; else it says why not
   bool second_begins = true;  // the same of the second one
   bool second_goes = false;   // while it works
-  std::string first_said;     // before it goes
+  std::string first_text;     // before it goes
 
  private:
-  class Said final : public http::BodySource {
+  class TextBody final : public http::BodySource {
    public:
-    explicit Said(std::string text) : text_(std::move(text)) {}
+    explicit TextBody(std::string text) : text_(std::move(text)) {}
     async::Task<Result<std::string_view>> read() override {
       if (text_.empty()) co_return fail(errc::backend_unreachable, "gone");
-      said_ = std::exchange(text_, {});
-      co_return said_;
+      sent_ = std::exchange(text_, {});
+      co_return sent_;
     }
 
    private:
-    std::string text_, said_;
+    std::string text_, sent_;
   };
   class Node final : public Upstream, public http::Target {
    public:
@@ -132,9 +132,10 @@ class Nodes final : public LeaseProvider {
         co_return std::unexpected(std::move(error));
       }
       if (!first && of_.second_goes) co_return fail(errc::backend_unreachable, "gone");
-      if (!first) co_return http::Response::event_stream(std::make_unique<Said>("data: second\n\ndata: [DONE]\n\n"));
-      if (of_.first_said.empty()) co_return fail(errc::backend_unreachable, "gone");
-      co_return http::Response::event_stream(std::make_unique<Said>(of_.first_said));
+      if (!first)
+        co_return http::Response::event_stream(std::make_unique<TextBody>("data: second\n\ndata: [DONE]\n\n"));
+      if (of_.first_text.empty()) co_return fail(errc::backend_unreachable, "gone");
+      co_return http::Response::event_stream(std::make_unique<TextBody>(of_.first_text));
     }
     async::Task<Result<http::Response>> upload(const http::RequestHead& head, http::BodySource&) override {
       co_return co_await send(head, {});
@@ -189,9 +190,9 @@ TEST_F(NodesTest, WhatWasPassedByDoesNotExplainALaterFailure) {
 }
 
 TEST_F(NodesTest, PingsAreNoBytesOfTheAnswer) {
-  nodes.first_said = ": ping\n\n";
+  nodes.first_text = ": ping\n\n";
   EXPECT_EQ(ask(), ": ping\n\ndata: second\n\ndata: [DONE]\n\n");
-  nodes.first_said = "data: first\n\n";
+  nodes.first_text = "data: first\n\n";
   const auto text = ask();
   EXPECT_THAT(text, testing::StartsWith("data: first\n\ndata: {\"error\""));
   EXPECT_THAT(text, testing::Not(HasSubstr("second")));

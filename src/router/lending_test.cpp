@@ -94,23 +94,25 @@ TEST_F(LendingTest, APeerNeverWaitsBehindALoadOfTheOwners) {
 
 // Each has one of the places of its node.
 TEST_F(LendingTest, OnlySoManyOfOneNodeWaitForAnothersLoad) {
-  const auto wish = [](const char* peer) { return LeaseRequest{.requester = {.peer = NodeRef(peer), .waits = true}}; };
-  auto first = ask("a", wish("x"));
+  const auto request_of = [](const char* peer) {
+    return LeaseRequest{.requester = {.peer = NodeRef(peer), .waits = true}};
+  };
+  auto first = ask("a", request_of("x"));
   EXPECT_THAT(backend.alive(), ElementsAre("a"));
   std::vector<Pending<Result<Lease>>> waiting;
-  for (int i = 0; i < 8; ++i) waiting.push_back(ask("b", wish("x")));
+  for (int i = 0; i < 8; ++i) waiting.push_back(ask("b", request_of("x")));
   for (auto& one : waiting) EXPECT_FALSE(one.done());
   for (int i = 0; i < 3; ++i) {
-    auto refused = ask("b", wish("x"));
+    auto refused = ask("b", request_of("x"));
     ASSERT_TRUE(refused.done()) << i;
     EXPECT_NE(refused.error().fact<residency::SoonHere>(), nullptr);
     EXPECT_TRUE(refused.error().retry_after);
   }
-  auto other = ask("b", wish("y"));
+  auto other = ask("b", request_of("y"));
   EXPECT_FALSE(other.done()) << "another node's";
   waiting.pop_back();  // whoever leaves makes room
   settle();
-  waiting.push_back(ask("b", wish("x")));
+  waiting.push_back(ask("b", request_of("x")));
   EXPECT_FALSE(waiting.back().done());
   server("a").finish_load();
   settle();

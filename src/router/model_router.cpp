@@ -26,7 +26,7 @@ ModelRouter::ModelRouter(async::Loop& home, async::Timers& timers, std::vector<b
       options_(std::move(backends), std::move(saved)),
       driver_(home.executor(), timers, residency::Core(options.residency, options_.pins()), *this),
       hub_(home.executor(), timers, [this] { return snapshot_of(driver_, processes_); }),
-      memory_(home.executor(), driver_, sampler),
+      memory_(home.executor(), driver_, options_, sampler),
       checks_(home.executor(), driver_, memory_),
       processes_(home.executor(), timers, driver_, counters_, hub_, process_options(options)),
       request_checks_(home.executor(), timers),
@@ -187,11 +187,11 @@ async::Task<Update> ModelRouter::next_update(std::optional<std::uint64_t> seen, 
   co_return update;
 }
 
-void ModelRouter::tell(NoticePtr notice) {
+void ModelRouter::notify(NoticePtr notice) {
   if (home_.executor().running_in_this_thread()) {
-    hub_.tell(std::move(notice));
+    hub_.notify(std::move(notice));
   } else {
-    home_.post([this, notice = std::move(notice)]() mutable { hub_.tell(std::move(notice)); });
+    home_.post([this, notice = std::move(notice)]() mutable { hub_.notify(std::move(notice)); });
   }
 }
 

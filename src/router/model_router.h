@@ -137,7 +137,7 @@ class ModelRouter final : public LeaseProvider, private ActionExecutor {
   // Adds a source of events as long as the result lives. On the home loop.
   std::shared_ptr<void> attach(const EventSource& source) { return hub_.attach(source); }
   // Publishes a notice to readers. On any loop; in the order of the calls of one loop.
-  void tell(NoticePtr notice);
+  void notify(NoticePtr notice);
   // Ends all readers of events, also later ones; they get what has happened so far. stop() does that, too.
   async::Task<void> end_events();
 
@@ -145,6 +145,8 @@ class ModelRouter final : public LeaseProvider, private ActionExecutor {
   void change(RouterOptions options);
   // A further recipe. `backend` must outlive this object. On the home loop.
   void add(backends::Backend& backend) { options_.add(backend); }
+  // The recipes of later loads; without this call those of recipe.h. On the home loop, or before it runs.
+  void use(RecipeTable recipes) { options_.use(std::move(recipes)); }
 
   // Refuses new requests, lets running ones finish until `deadline`, then stops every instance. Once.
   async::Task<void> stop(Millis deadline);

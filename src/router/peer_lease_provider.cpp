@@ -17,13 +17,13 @@ constexpr std::size_t kMaxWaiting = 8;
 class PeerLeaseProvider::Waiting {
  public:
   Waiting(PeerLeaseProvider& provider, NodeRef peer) : provider_(provider), peer_(std::move(peer)) {
-    const std::scoped_lock lock(provider_.mutex_);
+    const MutexLock lock(provider_.mutex_);
     may_ = provider_.waiting_[peer_] < kMaxWaiting;
     if (may_) ++provider_.waiting_[peer_];
   }
   ~Waiting() {
     if (!may_) return;
-    const std::scoped_lock lock(provider_.mutex_);
+    const MutexLock lock(provider_.mutex_);
     const auto entry = provider_.waiting_.find(peer_);
     if (--entry->second == 0) provider_.waiting_.erase(entry);
   }

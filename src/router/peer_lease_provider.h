@@ -3,9 +3,9 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 
 #include "async/timer.h"
+#include "base/mutex.h"
 #include "router/model_router.h"
 
 namespace corral::router {
@@ -29,8 +29,8 @@ class PeerLeaseProvider final : public LeaseProvider {
 
   ModelRouter& router_;
   async::Timers& timers_;
-  std::mutex mutex_;
-  std::map<NodeRef, std::size_t> waiting_;  // of each peer
+  Mutex mutex_;
+  std::map<NodeRef, std::size_t> waiting_ GUARDED_BY(mutex_);  // of each peer
 };
 
 }  // namespace corral::router

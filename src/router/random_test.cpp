@@ -173,8 +173,8 @@ class RandomTest : public RouterTest, public testing::WithParamInterface<int> {
     std::string text = request.reader->text();
     for (auto at = text.find(http::kSsePing); at == 0; at = text.find(http::kSsePing))
       text.erase(0, http::kSsePing.size());
-    const bool told = request.reader->status() != 200 || text.find("\"error\"") != std::string::npos;
-    ++(told ? failed_ : answered_);
+    const bool failed = request.reader->status() != 200 || text.find("\"error\"") != std::string::npos;
+    ++(failed ? failed_ : answered_);
     text.erase(std::min(text.find("data:"), text.size()));
     if (request.reader->status() == 200) {
       EXPECT_EQ(text.find_first_not_of(request.model), std::string::npos) << request.model << " got " << text;

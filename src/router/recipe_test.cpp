@@ -1,6 +1,5 @@
 // Recipes whose programs aren't here.
-#include "base/recipe.h"
-
+#include "base/recipe_table.h"
 #include "residency/npu_rule.h"
 #include "router/base/errors.h"
 #include "router/router_fixture_for_tests.h"
@@ -25,6 +24,13 @@ TEST_F(RecipeTest, ALoadOfOneIsRefusedBeforeAnybodyGoes) {
   }
   EXPECT_THAT(resident(), ElementsAre("a"));
   EXPECT_EQ(backend.servers().size(), 1u);
+}
+
+TEST_F(RecipeTest, TheRefusalNamesTheProgramOfTheUsersRecipe) {
+  const auto model = backends::fake_model("other", ModelType::llm, "mine");
+  EXPECT_THAT(run(router->load(model, {}, {})).error().message, HasSubstr("is unknown"));
+  router->use(RecipeTable().with({{.name = "mine", .types = {ModelType::llm}, .program = "my-server"}}));
+  EXPECT_THAT(run(router->load(model, {}, {})).error().message, HasSubstr("'my-server'"));
 }
 
 }  // namespace

@@ -278,9 +278,9 @@ TEST_F(RouterTest, WhatNeverFitsLoadsAndEvictsNothing) {
   ASSERT_TRUE(b.refused());
   EXPECT_EQ(b.error().code, backends::errc::load_never_fits);
   ASSERT_THAT(b.error().memory, SizeIs(1));
-  auto told = run(router->load(backends::fake_model("b"), {}, {}));
-  ASSERT_TRUE(told.refused());
-  EXPECT_EQ(told.error().code, backends::errc::load_never_fits);
+  auto loaded = run(router->load(backends::fake_model("b"), {}, {}));
+  ASSERT_TRUE(loaded.refused());
+  EXPECT_EQ(loaded.error().code, backends::errc::load_never_fits);
   EXPECT_EQ(backend.loads("b"), 0u);
   EXPECT_THAT(backend.alive(), ElementsAre("a"));
 }

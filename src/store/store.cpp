@@ -238,7 +238,7 @@ void Store::append(Place /*place*/, std::string owner, std::string conversation,
 }
 
 void Store::note(ActivityRow row) {
-  const std::scoped_lock lock(notes_mutex_);
+  const MutexLock lock(notes_mutex_);
   if (notes_.size() >= options_.max_waiting) {
     ++lost_;
     return;
@@ -251,7 +251,7 @@ void Store::note(ActivityRow row) {
 void Store::write_notes() {
   std::vector<ActivityRow> rows;
   {
-    const std::scoped_lock lock(notes_mutex_);
+    const MutexLock lock(notes_mutex_);
     rows.swap(notes_);
   }
   if (rows.empty()) return;
@@ -403,7 +403,7 @@ async::Task<Result<CaptureRow>> Store::captured(std::string request) {
 }
 
 StoreCounts Store::counts() const {
-  const std::scoped_lock lock(notes_mutex_);
+  const MutexLock lock(notes_mutex_);
   return {.waiting = waiting_ + notes_.size(),
           .waiting_bytes = waiting_bytes_,
           .lost_activity = lost_,

@@ -17,7 +17,6 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,6 +26,7 @@
 #include "async/run_or_leave.h"
 #include "async/timer.h"
 #include "base/error.h"
+#include "base/mutex.h"
 #include "store/errors.h"
 #include "store/rows.h"
 
@@ -145,8 +145,8 @@ class Store {
 
   async::Timers& timers_;
   const StoreOptions options_;
-  mutable std::mutex notes_mutex_;
-  std::vector<ActivityRow> notes_;
+  mutable Mutex notes_mutex_;
+  std::vector<ActivityRow> notes_ GUARDED_BY(notes_mutex_);
   std::unique_ptr<File> file_;  // on the thread
   Limits limits_;               // on the thread
   std::optional<Error> cause_;  // why there is no file, on the thread

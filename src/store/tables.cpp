@@ -74,10 +74,10 @@ Tables::Tables(Database& database, const Limits& limits) : database_(database), 
   auto rows = database_.ask(
       "SELECT owner, SUM(bytes) FROM (SELECT owner, bytes FROM responses UNION ALL SELECT owner, bytes FROM "
       "conversations) GROUP BY owner");
-  while (rows.next()) booked(rows.text(0), rows.number(1));
+  while (rows.next()) add_bytes(rows.text(0), rows.number(1));
 }
 
-void Tables::booked(std::string_view owner, std::int64_t bytes) {
+void Tables::add_bytes(std::string_view owner, std::int64_t bytes) {
   bytes_ = static_cast<std::uint64_t>(static_cast<std::int64_t>(bytes_) + bytes);
   const auto found = of_owner_.find(owner);
   if (found == of_owner_.end()) {
@@ -89,11 +89,11 @@ void Tables::booked(std::string_view owner, std::int64_t bytes) {
 
 Result<> Tables::put(const ResponseRow& row, std::int64_t now) {
   const auto size = size_of(row);
-  const auto most = limits_.response_bytes / kLargestPart;
-  if (static_cast<std::uint64_t>(size) > most) {
+  const auto largest = limits_.response_bytes / kLargestPart;
+  if (static_cast<std::uint64_t>(size) > largest) {
     return fail(errc::too_large,
                 fmt::format("{} has {} bytes with its input, more than the limit of {}: it is not stored",
-                            shown(row.id), size, most));
+                            shown(row.id), size, largest));
   }
   {
     Transaction whole(database_);
@@ -105,7 +105,7 @@ Result<> Tables::put(const ResponseRow& row, std::int64_t now) {
         "(?, ?, ?, ?, ?, ?, ?, ?)",
         row.id, row.owner, row.created, row.status, row.previous, row.doc, row.input, size);
     whole.commit();
-    booked(row.owner, size - had);
+    add_bytes(row.owner, size - had);
   }
   tidy(now);
   return {};
@@ -160,7 +160,7 @@ Result<> Tables::erase_response(std::string_view owner, std::string_view id, std
       database_.number("SELECT bytes FROM responses WHERE id = ? AND owner = ? AND used >= ?", id, owner, oldest(now));
   if (size == 0) return missing("response", id);
   database_.run("DELETE FROM responses WHERE id = ? AND owner = ?", id, owner);
-  booked(owner, -size);
+  add_bytes(owner, -size);
   return {};
 }
 
@@ -171,7 +171,7 @@ Result<> Tables::create(const ConversationRow& row, const std::vector<ItemRow>& 
     database_.run("INSERT INTO conversations(id, owner, used, created, metadata, bytes) VALUES (?, ?, ?, ?, ?, ?)",
                   row.id, row.owner, row.created, row.created, row.metadata, size);
     whole.commit();
-    booked(row.owner, size);
+    add_bytes(row.owner, size);
   }
   auto added = add(row.owner, row.id, items, {}, now);
   if (!added) (void)erase_conversation(row.owner, row.id, now);
@@ -217,7 +217,7 @@ Result<ConversationRow> Tables::set_metadata(std::string_view owner, std::string
   const auto more = static_cast<std::int64_t>(metadata.size()) - static_cast<std::int64_t>(row->metadata.size());
   database_.run("UPDATE conversations SET metadata = ?, bytes = bytes + ?, used = ? WHERE id = ?", metadata, more, now,
                 id);
-  booked(owner, more);
+  add_bytes(owner, more);
   row->metadata = metadata;
   row->changed = now;
   tidy(now);
@@ -229,7 +229,7 @@ Result<> Tables::erase_conversation(std::string_view owner, std::string_view id,
                                      owner, oldest(now));
   if (size == 0) return missing("conversation", id);
   database_.run("DELETE FROM conversations WHERE id = ?", id);
-  booked(owner, -size);
+  add_bytes(owner, -size);
   return {};
 }
 
@@ -252,7 +252,7 @@ Result<> Tables::add(std::string_view owner, std::string_view id, const std::vec
     }
     database_.run("UPDATE conversations SET bytes = bytes + ?, used = ? WHERE id = ?", size, now, id);
     whole.commit();
-    booked(owner, size);
+    add_bytes(owner, size);
   }
   tidy(now);
   return {};
@@ -313,7 +313,7 @@ Result<> Tables::erase_item(std::string_view owner, std::string_view id, std::st
       id, id, item);
   database_.run("UPDATE conversations SET bytes = bytes - ?, used = ? WHERE id = ?", size, now, id);
   whole.commit();
-  booked(owner, -size);
+  add_bytes(owner, -size);
   return {};
 }
 
@@ -331,15 +331,15 @@ void Tables::tidy(std::int64_t now) {
     }
     for (const auto& old : all) {
       database_.run(fmt::format("DELETE FROM {} WHERE id = ?", table), old.id);
-      booked(old.owner, -old.bytes);
+      add_bytes(old.owner, -old.bytes);
     }
   }
   while (bytes_ > limits_.response_bytes && !of_owner_.empty()) evict_one();
 }
 
 void Tables::evict_one() {
-  const auto most = std::ranges::max_element(of_owner_, {}, [](const auto& entry) { return entry.second; });
-  const auto owner = most->first;
+  const auto largest = std::ranges::max_element(of_owner_, {}, [](const auto& entry) { return entry.second; });
+  const auto owner = largest->first;
   std::string_view table;
   std::string id;
   std::int64_t bytes = 0;
@@ -349,13 +349,13 @@ void Tables::evict_one() {
         "SELECT * FROM (SELECT id, bytes, used, 0 FROM conversations WHERE owner = ? ORDER BY used LIMIT 1) "
         "ORDER BY 3 LIMIT 1",
         owner, owner);
-    if (!rows.next()) return booked(owner, -most->second);  // can't happen; counting anew avoids an endless loop
+    if (!rows.next()) return add_bytes(owner, -largest->second);  // can't happen; counting anew avoids an endless loop
     id = rows.text(0);
     bytes = rows.number(1);
     table = rows.number(3) == 1 ? "responses" : "conversations";
   }
   database_.run(fmt::format("DELETE FROM {} WHERE id = ?", table), id);
-  booked(owner, -bytes);
+  add_bytes(owner, -bytes);
 }
 
 }  // namespace corral::store

@@ -57,7 +57,7 @@ class Tables {
 
  private:
   std::int64_t oldest(std::int64_t now) const { return now - limits_.response_age; }
-  void booked(std::string_view owner, std::int64_t bytes);
+  void add_bytes(std::string_view owner, std::int64_t bytes);
   void evict_one();
 
   Database& database_;

@@ -64,24 +64,25 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         R"({"max_tokens":9,"thinking":{"type":"adaptive"},"messages":[{"role":"user","content":"x"}]})");
   }
   auto rest = input.substr(std::min(zero + 1, input.size()));
-  const auto teller = dialects::anthropic::tell_message(*asked);
+  const auto translator = dialects::anthropic::make_message_translator(*asked);
   std::string stream;
   while (!rest.empty()) {
     const auto end = std::min(rest.find('\0'), rest.size());
     const auto piece = protocol::read_answer(std::string(rest.substr(0, end)));
     rest.remove_prefix(std::min(end + 1, rest.size()));
     if (!piece) {
-      teller->ping(stream);
+      translator->ping(stream);
       continue;
     }
-    teller->piece(stream, *piece);
-    must(is_json(dialects::anthropic::tell_message(*asked)->whole(*piece)));
-    must(is_json(dialects::anthropic::tell_count(*asked)->whole(*piece)));
+    translator->piece(stream, *piece);
+    must(is_json(dialects::anthropic::make_message_translator(*asked)->whole(*piece)));
+    must(is_json(dialects::anthropic::make_count_translator(*asked)->whole(*piece)));
   }
   auto broken = stream;
-  dialects::anthropic::tell_message(*asked)->failure(broken, {make_error_code(protocol::errc::bad_value), body});
+  dialects::anthropic::make_message_translator(*asked)->failure(broken,
+                                                                {make_error_code(protocol::errc::bad_value), body});
   check_stream(broken, "error");
-  teller->end(stream);
+  translator->end(stream);
   check_stream(stream, "message_stop");
   return 0;
 }

@@ -20,14 +20,14 @@ void must(bool fine) {
   if (!fine) std::abort();
 }
 
-struct Told {
+struct Decoded {
   std::string text;
   bool wrong = false;
 };
 
-Told told(std::string_view encoded, const std::vector<ContentCoding>& codings, std::size_t size) {
+Decoded decoded(std::string_view encoded, const std::vector<ContentCoding>& codings, std::size_t size) {
   ContentDecoder decoder(codings, {kLimit, "limit"});
-  Told all;
+  Decoded all;
   while (true) {
     const auto step = decoder.step();
     all.wrong = !step;
@@ -56,8 +56,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (codings.empty()) return 0;
   const std::string_view body(reinterpret_cast<const char*>(data) + 2, size - 2);
 
-  const auto whole = told(body, codings, body.size() + 1);
-  const auto cut = told(body, codings, data[1] % 16 + 1);
+  const auto whole = decoded(body, codings, body.size() + 1);
+  const auto cut = decoded(body, codings, data[1] % 16 + 1);
   // The library of zstd reads a small frame at once without all checks, if it has all of it.
   if (std::ranges::find(codings, ContentCoding::zstd) != codings.end()) return 0;
   must(whole.wrong == cut.wrong);

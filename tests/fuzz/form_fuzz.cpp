@@ -16,15 +16,15 @@ void must(bool fine) {
   if (!fine) std::abort();
 }
 
-struct Told {
+struct Decoded {
   std::string parts;
   std::size_t bytes = 0;
   bool wrong = false, ended = false;
-  friend bool operator==(const Told&, const Told&) = default;
+  friend bool operator==(const Decoded&, const Decoded&) = default;
 };
 
-Told told(std::string_view form, std::size_t size) {
-  Told all;
+Decoded decoded(std::string_view form, std::size_t size) {
+  Decoded all;
   FormParser parser("xyz");
   std::vector<FormParser::Event> events;
   for (std::size_t at = 0; at < form.size() && !all.wrong; at += size) {
@@ -49,8 +49,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto boundary = corral::dialects::boundary_of(form);
   must(!boundary || boundary->size() <= form.size());
 
-  const auto whole = told(form, form.size() + 1);
-  const auto cut = told(form, data[0] % 16 + 1);
+  const auto whole = decoded(form, form.size() + 1);
+  const auto cut = decoded(form, data[0] % 16 + 1);
   must(whole.bytes <= form.size() && cut.bytes <= form.size());
   must(whole.wrong == cut.wrong);
   must(whole.wrong || whole == cut);

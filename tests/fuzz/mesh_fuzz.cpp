@@ -64,9 +64,9 @@ void read_payload(const Frame& frame) {
     case FrameKind::probe_answer:
       (void)corral::fleet::read_probe_answer(frame.payload);
       break;
-    case FrameKind::whereabouts: {
-      const auto told = decode_whereabouts(frame.payload);
-      must(!told || decode_whereabouts(encode(*told)).has_value());
+    case FrameKind::peer_exchange: {
+      const auto exchange = decode_peer_exchange(frame.payload);
+      must(!exchange || decode_peer_exchange(encode(*exchange)).has_value());
       break;
     }
     case FrameKind::dial_me:
@@ -159,7 +159,7 @@ void gossip_with(std::string_view bytes) {
     air.under_way.clear();
   }
   (void)gossip.catalog();
-  must(gossip.book().bytes() <= 8 * kMaxStatementBytes);
+  must(gossip.store().bytes() <= 8 * kMaxStatementBytes);
 }
 
 // The first words of a split's stream, and the answer to them.
@@ -180,12 +180,12 @@ void group_with(std::string_view bytes) {
   peers[0].bytes[0] = 2;
   peers[1].bytes[0] = 3;
   corral::mesh::BootTime now{};
-  Groups groups({.own = own, .life = 1, .former = std::nullopt, .seed = 1, .rules = {}}, now);
+  Groups groups({.own = own, .epoch = 1, .former = std::nullopt, .seed = 1, .rules = {}}, now);
   groups.lend(~std::uint64_t{0});
   GroupPlan plan;
   plan.split.host = own;
   plan.split.shares = {{peers[0], 1, 1, 1, 1}, {own, 1, 1, 1, 1}};
-  (void)groups.want(plan, PlanCause::told, now);
+  (void)groups.want(plan, PlanCause::ordered, now);
   FrameReader reader;
   if (!reader.put(bytes)) return;
   for (std::size_t turn = 0; reader.has_frame(); ++turn) {

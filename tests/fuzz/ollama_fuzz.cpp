@@ -35,21 +35,21 @@ void check_lines(std::string_view text) {
 }
 
 // The rest of the input as what a model said, and as arguments that it called something with.
-void tell(const dialects::Endpoint& endpoint, const dialects::Canonical& asked, const std::string& said) {
+void translate(const dialects::Endpoint& endpoint, const dialects::Canonical& asked, const std::string& text) {
   protocol::AnswerPiece piece;
-  piece.choices.push_back({.content = said, .reasoning = said, .tools = {{.index = 0, .call = {"i", "f", said}}}});
+  piece.choices.push_back({.content = text, .reasoning = text, .tools = {{.index = 0, .call = {"i", "f", text}}}});
   piece.usage = protocol::Usage{1, 2, 3};
   piece.timings = protocol::Timings{.prompt_ms = 1e300, .predicted_ms = -1};
-  check_lines(endpoint.tell(asked)->whole(piece));
+  check_lines(endpoint.make_translator(asked)->whole(piece));
   std::string out;
-  const auto teller = endpoint.tell(asked);
-  teller->ping(out);
-  teller->piece(out, piece);
-  teller->piece(out, piece);
-  teller->end(out);
+  const auto translator = endpoint.make_translator(asked);
+  translator->ping(out);
+  translator->piece(out, piece);
+  translator->piece(out, piece);
+  translator->end(out);
   check_lines(out);
   out.clear();
-  endpoint.tell(asked)->failure(out, Error(make_error_code(protocol::errc::bad_value), said));
+  endpoint.make_translator(asked)->failure(out, Error(make_error_code(protocol::errc::bad_value), text));
   check_lines(out);
 }
 
@@ -64,7 +64,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       continue;
     }
     if (!asked->only_keeps && !engine_takes(asked->ask.value_or(endpoint.ask), asked->body)) std::abort();
-    tell(endpoint, *asked, text);
+    translate(endpoint, *asked, text);
   }
   return 0;
 }

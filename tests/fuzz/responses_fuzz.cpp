@@ -107,23 +107,23 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // Told twice, since a stream ends in one way only.
   for (const bool fails : {false, true}) {
     auto rest = input.substr(std::min(zero + 1, input.size()));
-    const auto teller = dialects::responses::tell_response(*asked);
+    const auto translator = dialects::responses::make_response_translator(*asked);
     std::string stream;
     while (!rest.empty()) {
       const auto end = std::min(rest.find('\0'), rest.size());
       const auto piece = protocol::read_answer(std::string(rest.substr(0, end)));
       rest.remove_prefix(std::min(end + 1, rest.size()));
       if (!piece) {
-        teller->ping(stream);
+        translator->ping(stream);
         continue;
       }
-      teller->piece(stream, *piece);
-      must(is_json(dialects::responses::tell_response(*asked)->whole(*piece)));
+      translator->piece(stream, *piece);
+      must(is_json(dialects::responses::make_response_translator(*asked)->whole(*piece)));
     }
     if (fails) {
-      teller->failure(stream, {make_error_code(protocol::errc::bad_value), body});
+      translator->failure(stream, {make_error_code(protocol::errc::bad_value), body});
     } else {
-      teller->end(stream);
+      translator->end(stream);
     }
     check_stream(stream, fails);
   }

@@ -57,7 +57,7 @@ Recipe scripted(const char* name, const char* title, const Script& script) {
           .loop = script.loop};
 }
 
-Recipe heard(const char* name, const SpokenScript& script) {
+Recipe transcribed(const char* name, const SpokenScript& script) {
   return {
       .name = name,
       .type = "transcription",
@@ -122,7 +122,7 @@ std::vector<Recipe> small_models() {
                  }});
   all.push_back(decoder("tiny-split", "Tiny Split", {}));
   all.back().shards = 2;
-  all.push_back(heard("scripted-whisper", {.words = {" The", " horses", " are", " in", " the", " corral."}}));
+  all.push_back(transcribed("scripted-whisper", {.words = {" The", " horses", " are", " in", " the", " corral."}}));
   all.push_back({.name = "tiny-gap", .type = "llm", .make = [=](const Sources& from) {
                    return make_decoder("tiny-gap", "Tiny Gap", llama, with_gap_tokens(from.bpe), from.seed);
                  }});

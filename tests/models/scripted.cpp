@@ -116,21 +116,21 @@ Model make_scripted(const std::string& name, const std::string& title, const Scr
     all.types.push_back(kUserDefined);
   }
   std::vector<std::string> used;
-  std::vector<std::string> said = cut_script(script.text, script.split_characters, all, used);
-  const std::size_t loop_start = said.size();
-  std::ranges::copy(cut_script(script.loop, script.split_characters, all, used), std::back_inserter(said));
+  std::vector<std::string> script_tokens = cut_script(script.text, script.split_characters, all, used);
+  const std::size_t loop_start = script_tokens.size();
+  std::ranges::copy(cut_script(script.loop, script.split_characters, all, used), std::back_inserter(script_tokens));
 
   std::vector<std::string> extra;
-  std::ranges::copy_if(said, std::back_inserter(extra), [&](const std::string& token) {
+  std::ranges::copy_if(script_tokens, std::back_inserter(extra), [&](const std::string& token) {
     return std::ranges::find(specials.tokens, token) == specials.tokens.end();
   });
   const Vocabulary vocabulary = cut_bpe(qwen2, extra);
 
-  std::vector<std::int32_t> next(vocabulary.tokens.size(), vocabulary.id(said.front()));
-  for (std::size_t i = 0; i + 1 < said.size(); ++i)
-    next[static_cast<std::size_t>(vocabulary.id(said[i]))] = vocabulary.id(said[i + 1]);
-  next[static_cast<std::size_t>(vocabulary.id(said.back()))] =
-      vocabulary.id(script.loop.empty() ? "<|im_end|>" : said[loop_start]);
+  std::vector<std::int32_t> next(vocabulary.tokens.size(), vocabulary.id(script_tokens.front()));
+  for (std::size_t i = 0; i + 1 < script_tokens.size(); ++i)
+    next[static_cast<std::size_t>(vocabulary.id(script_tokens[i]))] = vocabulary.id(script_tokens[i + 1]);
+  next[static_cast<std::size_t>(vocabulary.id(script_tokens.back()))] =
+      vocabulary.id(script.loop.empty() ? "<|im_end|>" : script_tokens[loop_start]);
 
   const Weights weights(seed, name);
   std::vector<float> codes(vocabulary.tokens.size() * kWidth);

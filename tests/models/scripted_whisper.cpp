@@ -126,10 +126,10 @@ void write_scripted_whisper(const std::filesystem::path& path, const std::string
                             std::uint64_t seed) {
   const auto tokens = vocabulary_of(script);
   const auto end_of_sentence = kBegin + static_cast<std::int32_t>(std::lround(script.seconds / 0.02));
-  std::vector<std::int32_t> said{kBegin};
+  std::vector<std::int32_t> sentence{kBegin};
   for (const auto& word : script.words)
-    said.push_back(static_cast<std::int32_t>(std::ranges::find(tokens, word) - tokens.begin()));
-  said.push_back(end_of_sentence);
+    sentence.push_back(static_cast<std::int32_t>(std::ranges::find(tokens, word) - tokens.begin()));
+  sentence.push_back(end_of_sentence);
 
   std::map<std::int32_t, std::array<float, kSpokenWidth>> codes;
   const auto code_of = [&codes](std::int32_t token) {
@@ -140,7 +140,7 @@ void write_scripted_whisper(const std::filesystem::path& path, const std::string
   std::vector<float> positions(static_cast<std::size_t>(kTextContext) * kSpokenWidth);
   for (std::size_t position = 0; position < kTextContext; ++position) {
     const auto number = position - kFirstPosition;
-    const auto token = position < kFirstPosition ? kEnglish : number < said.size() ? said[number] : kEndOfText;
+    const auto token = position < kFirstPosition ? kEnglish : number < sentence.size() ? sentence[number] : kEndOfText;
     const auto values = code_of(token);
     for (std::size_t i = 0; i < kSpokenWidth; ++i) positions[position * kSpokenWidth + i] = kLoud * values[i];
   }

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint32_t kLayers = 2;
 // The last quarter of a token's values is for what the first block hears.
-std::int64_t heard_from(const DecoderShape& shape) { return shape.width * 3 / 4; }
+std::int64_t attended_from(const DecoderShape& shape) { return shape.width * 3 / 4; }
 
 // The weights of a norm: `value` at the places [from, to), nothing elsewhere.
 Tensor window(const std::string& name, std::int64_t width, float value, std::int64_t from, std::int64_t to) {
@@ -64,8 +64,8 @@ Model make_gemma3(const std::string& name, const std::string& title, const Decod
     const auto block = [layer](const char* part) { return fmt::format("blk.{}.{}.weight", layer, part); };
     const bool slides = layer == 0;
     // What a block adds is normed: these weights say where it goes.
-    const std::int64_t from = slides ? heard_from(shape) : 0;
-    out.push_back(window(block("attn_norm"), width, 1.0F, 0, slides ? width : heard_from(shape)));
+    const std::int64_t from = slides ? attended_from(shape) : 0;
+    out.push_back(window(block("attn_norm"), width, 1.0F, 0, slides ? width : attended_from(shape)));
     out.push_back(weights.projection(block("attn_q"), type, {width, queries}, 1.0F));
     out.push_back(weights.projection(block("attn_k"), type, {width, keys}, 1.0F));
     out.push_back(weights.projection(block("attn_v"), type, {width, keys}, 1.0F));
@@ -111,16 +111,16 @@ Model make_gpt_oss(const std::string& name, const std::string& title, const Deco
       out.push_back(weights.normal(part(of) + ".bias", GGML_TYPE_F32, std::move(sides), kBias));
     };
     const bool slides = layer == 0;
-    const std::int64_t heard = heard_from(shape);
-    out.push_back(window(part("attn_norm.weight"), width, 1.0F, 0, slides ? width : heard));
+    const std::int64_t attended = attended_from(shape);
+    out.push_back(window(part("attn_norm.weight"), width, 1.0F, 0, slides ? width : attended));
     matrix("attn_q", {width, queries}, side);
     matrix("attn_k", {width, keys}, side);
     matrix("attn_v", {width, keys}, 1.0F);
     out.push_back(projection_from(weights, part("attn_output.weight"), type, {queries, width},
-                                  slides ? 2 * shape.attention_gain : shape.attention_gain, slides ? heard : 0));
+                                  slides ? 2 * shape.attention_gain : shape.attention_gain, slides ? attended : 0));
     out.push_back(Weights::fixed(part("attn_output.bias"), {width}, 0.0F));
     out.push_back(weights.normal(part("attn_sinks.weight"), GGML_TYPE_F32, {shape.heads}, kSinks));
-    out.push_back(window(part("post_attention_norm.weight"), width, 1.0F, 0, slides ? heard : width));
+    out.push_back(window(part("post_attention_norm.weight"), width, 1.0F, 0, slides ? attended : width));
     out.push_back(weights.projection(part("ffn_gate_inp.weight"), GGML_TYPE_F32, {width, experts}, 2.0F));
     bias("ffn_gate_inp", {experts});
     matrix("ffn_gate_exps", {width, ffn, experts}, 2.0F);

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "api/access/rights.h"
-#include "api/errors.h"
+#include "api/base/errors.h"
 #include "config/options/origins.h"
 #include "dialects/error_filter.h"
 #include "http/passing.h"
@@ -37,7 +37,7 @@ enum class Page {
   none,    // no browser, or a URL that a user typed
   own,     // of this server
   listed,  // of an allowed origin
-  stranger,
+  cross_origin,
 };
 
 // Paths of llama-swap whose GET changes something.
@@ -48,21 +48,21 @@ Page page_of(const http::Request& request, const AccessOptions& options) {
   if (headers.has("Origin")) {
     const auto origin = headers.get("Origin");
     if (config::is_listed_origin(origin, options.allowed_origins, options.keys->asks())) return Page::listed;
-    return config::is_same_origin(origin, headers.get("Host")) ? Page::own : Page::stranger;
+    return config::is_same_origin(origin, headers.get("Host")) ? Page::own : Page::cross_origin;
   }
   const auto site = headers.get("Sec-Fetch-Site");
   // Browsers don't say which page asks if the address isn't a trustworthy one, as those of private networks.
   const bool browser = headers.get("User-Agent").starts_with("Mozilla/");
-  if (site.empty() && browser && request.head.path() == "/unload") return Page::stranger;
+  if (site.empty() && browser && request.head.path() == "/unload") return Page::cross_origin;
   if (site.empty() || site == "none") return Page::none;
   if (site == "same-origin") return Page::own;
   // The page that has a link can't read its target, and GET changes nothing but at a few paths.
   const bool link = request.head.method == "GET" && !acts(request.head.path()) &&
                     headers.get("Sec-Fetch-Mode") == "navigate" && headers.get("Sec-Fetch-Dest") == "document";
-  return link ? Page::none : Page::stranger;
+  return link ? Page::none : Page::cross_origin;
 }
 
-Error stranger(const http::Headers& headers) {
+Error cross_origin(const http::Headers& headers) {
   if (const auto origin = headers.get("Origin"); headers.has("Origin")) {
     return {make_error_code(errc::forbidden_origin),
             fmt::format("origin '{}' is not allowed: add it to allowed_origins", shown(origin)), "Origin"};
@@ -113,7 +113,7 @@ std::optional<Error> refusal(const http::Request& request, Page page, const Acce
             shown(host), shown(config::host_name(host))),
         "Host");
   }
-  if (page == Page::stranger) return stranger(headers);
+  if (page == Page::cross_origin) return cross_origin(headers);
   return std::nullopt;
 }
 
@@ -158,12 +158,12 @@ std::string_view sent_key(const http::Headers& headers) {
 
 void AccessFilter::set(AccessOptions options) {
   auto next = std::make_shared<const AccessOptions>(std::move(options));
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   options_ = std::move(next);
 }
 
 std::shared_ptr<const AccessOptions> AccessFilter::current() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return options_;
 }
 

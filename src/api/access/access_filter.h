@@ -13,13 +13,13 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "api/access/access_log.h"
 #include "api/access/key_table.h"
+#include "base/mutex.h"
 #include "http/handler.h"
 
 namespace corral::api {
@@ -52,8 +52,8 @@ class AccessFilter final : public http::Handler {
   http::Handler& inside_;
   const Clock& clock_;
   AccessLog log_;
-  mutable std::mutex mutex_;  // held to copy or replace the pointer
-  std::shared_ptr<const AccessOptions> options_;
+  mutable Mutex mutex_;  // held to copy or replace the pointer
+  std::shared_ptr<const AccessOptions> options_ GUARDED_BY(mutex_);
 };
 
 }  // namespace corral::api

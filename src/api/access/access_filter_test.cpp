@@ -205,9 +205,9 @@ TEST_F(AccessTest, PreflightsAreAnsweredWithoutAKeyForListedPagesOnly) {
   EXPECT_EQ(header("Vary"), "Origin");
   EXPECT_EQ(inside.asked, 0);
 
-  auto stranger = fields;
-  stranger[1].second = "http://localhost:3001";
-  EXPECT_EQ(ask(stranger, "OPTIONS"), 200u) << "which allows nothing";
+  auto cross_origin = fields;
+  cross_origin[1].second = "http://localhost:3001";
+  EXPECT_EQ(ask(cross_origin, "OPTIONS"), 200u) << "which allows nothing";
   EXPECT_EQ(header("Access-Control-Allow-Methods"), "");
   EXPECT_EQ(inside.asked, 0);
   EXPECT_EQ(header("Access-Control-Allow-Origin"), "");
@@ -272,9 +272,9 @@ TEST_F(AccessTest, PagesThatMayAskSendFilesAsForms) {
                       {"Content-Type", "multipart/form-data; boundary=x"}};
   EXPECT_EQ(ask(own, "POST", "--x--", "/v1/audio/transcriptions"), 200u);
   EXPECT_EQ(ask(own, "POST", "--x--", "/v1/load"), 415u);
-  auto stranger = own;
-  stranger[1].second = "http://evil.example";
-  EXPECT_EQ(ask(stranger, "POST", "--x--", "/v1/audio/transcriptions"), 403u);
+  auto cross_origin = own;
+  cross_origin[1].second = "http://evil.example";
+  EXPECT_EQ(ask(cross_origin, "POST", "--x--", "/v1/audio/transcriptions"), 403u);
   const Fields unnamed = {{"Sec-Fetch-Site", "none"}, {"Content-Type", "multipart/form-data; boundary=x"}};
   EXPECT_EQ(ask(unnamed, "POST", "--x--", "/v1/audio/transcriptions"), 415u);
 }

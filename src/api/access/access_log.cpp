@@ -48,7 +48,7 @@ void AccessLog::write(const AccessRecord& record) {
 }
 
 bool AccessLog::may_write_rejection(std::uint64_t& dropped) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto now = clock_.now();
   if (now - second_ >= std::chrono::seconds(1)) {
     second_ = now;

@@ -8,10 +8,10 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <string>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "http/handler.h"
 
 namespace corral::api {
@@ -37,10 +37,10 @@ class AccessLog {
   bool may_write_rejection(std::uint64_t& dropped);
 
   const Clock& clock_;
-  std::mutex mutex_;  // held to count
-  MonoTime second_{};
-  int rejections_ = 0;         // in this second
-  std::uint64_t dropped_ = 0;  // since the last line
+  Mutex mutex_;  // held to count
+  MonoTime second_ GUARDED_BY(mutex_){};
+  int rejections_ GUARDED_BY(mutex_) = 0;         // in this second
+  std::uint64_t dropped_ GUARDED_BY(mutex_) = 0;  // since the last line
 };
 
 // The line of one request, written when it goes out of scope. Without an answer by then, its client has disconnected.

@@ -20,8 +20,8 @@ class FileGateTest : public ApiTest {
       return name == "HOME" ? std::optional(dir.path().string()) : std::nullopt;
     };
     live_ = std::move(*config::LiveSettings::open(inputs_));
-    context.settings = live_.get();
-    context.files = &gate_;
+    context.core.settings = live_.get();
+    context.access.gate = &gate_;
     inner_ = make_api(context);
     handler = std::make_unique<AccessFilter>(*inner_, timers, AccessOptions());
   }

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "api/errors.h"
+#include "api/base/errors.h"
 
 namespace corral::api {
 
@@ -15,7 +15,7 @@ Result<std::shared_ptr<const void>> KeyPlaces::enter(const std::string& key, std
     bool taken = false;
     ~Place() {
       if (!taken) return;
-      const std::scoped_lock lock(state->mutex);
+      const MutexLock lock(state->mutex);
       auto& mine = state->keys.find(key)->second;
       mine.times.ended(state->clock.now() - since);
       mine.since.erase(mine.since.find(since));
@@ -23,7 +23,7 @@ Result<std::shared_ptr<const void>> KeyPlaces::enter(const std::string& key, std
   };
   const auto now = state_->clock.now();
   auto place = std::make_shared<Place>(state_, key, now);
-  const std::scoped_lock lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   auto& mine = state_->keys[key];
   if (mine.since.size() >= limit) {
     Error error(make_error_code(errc::too_many_requests),
@@ -39,7 +39,7 @@ Result<std::shared_ptr<const void>> KeyPlaces::enter(const std::string& key, std
 }
 
 std::size_t KeyPlaces::held(const std::string& key) const {
-  const std::scoped_lock lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   const auto known = state_->keys.find(key);
   return known == state_->keys.end() ? 0 : known->second.since.size();
 }

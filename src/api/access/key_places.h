@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 
 #include "base/error.h"
 #include "base/hold_times.h"
+#include "base/mutex.h"
 
 namespace corral::api {
 
@@ -30,8 +30,8 @@ class KeyPlaces {
   struct State {
     explicit State(const Clock& the_clock) : clock(the_clock) {}
     const Clock& clock;
-    mutable std::mutex mutex;  // guards the members below
-    std::map<std::string, Key> keys;
+    mutable Mutex mutex;
+    std::map<std::string, Key> keys GUARDED_BY(mutex);
   };
   const std::shared_ptr<State> state_;
 };

@@ -23,14 +23,14 @@ KeyStore::KeyStore(std::filesystem::path file, std::filesystem::path uses_file, 
 }
 
 std::shared_ptr<const KeyTable> KeyStore::table() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return table_;
 }
 
 void KeyStore::replace(std::optional<std::string> api_key, std::optional<config::KeyList> keys) {
   std::shared_ptr<const KeyTable> table;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (api_key) api_key_ = std::move(*api_key);
     if (keys) keys_ = std::move(*keys);
     table = table_ = std::make_shared<KeyTable>(api_key_, keys_, table_->uses());
@@ -39,16 +39,16 @@ void KeyStore::replace(std::optional<std::string> api_key, std::optional<config:
 }
 
 void KeyStore::set_api_key(std::string api_key) {
-  const std::lock_guard replacing(replacing_);
+  const MutexLock replacing(replacing_);
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (api_key == api_key_) return;
   }
   replace(std::move(api_key), std::nullopt);
 }
 
 void KeyStore::reread() {
-  const std::lock_guard replacing(replacing_);
+  const MutexLock replacing(replacing_);
   auto keys = config::read_key_file(file_);
   if (!keys) log::error("keys", "{}; the keys did not change", keys.error().message);
   if (keys && *keys) replace(std::nullopt, std::move(**keys));
@@ -75,7 +75,7 @@ Result<config::KeyList> KeyStore::list() const {
 void KeyStore::save_uses() {
   auto uses = table()->uses();
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (uses == saved_uses_) return;
     saved_uses_ = uses;
   }

@@ -7,10 +7,10 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "api/access/key_table.h"
+#include "base/mutex.h"
 
 namespace corral::api {
 
@@ -42,18 +42,18 @@ class KeyStore {
  private:
   KeyStore(std::filesystem::path file, std::filesystem::path uses_file, std::string api_key,
            std::optional<config::KeyList> keys);
-  void replace(std::optional<std::string> api_key, std::optional<config::KeyList> keys);
+  void replace(std::optional<std::string> api_key, std::optional<config::KeyList> keys) REQUIRES(replacing_);
 
   const std::filesystem::path file_;
   const std::filesystem::path uses_file_;
   std::function<void(std::shared_ptr<const KeyTable>)> changed_;
 
-  std::mutex replacing_;  // held from reading the file to the callback, so that no older table replaces a newer one
-  mutable std::mutex mutex_;
-  std::string api_key_;
-  std::optional<config::KeyList> keys_;
-  std::shared_ptr<const KeyTable> table_;
-  config::KeyUses saved_uses_;
+  Mutex replacing_;  // held from reading the file to the callback, so that no older table replaces a newer one
+  mutable Mutex mutex_;
+  std::string api_key_ GUARDED_BY(mutex_);
+  std::optional<config::KeyList> keys_ GUARDED_BY(mutex_);
+  std::shared_ptr<const KeyTable> table_ GUARDED_BY(mutex_);
+  config::KeyUses saved_uses_ GUARDED_BY(mutex_);
 };
 
 }  // namespace corral::api

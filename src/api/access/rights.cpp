@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "api/errors.h"
+#include "api/base/errors.h"
 #include "config/files/keys.h"
 #include "dialects/error_filter.h"
 #include "dialects/paths.h"
@@ -201,8 +201,8 @@ std::string caller_text(const http::Caller& caller) {
 http::Response refuse_caller(const http::Request& request) {
   if (request.caller.rights != 0) {
     // For callers with rights unknown paths get 404 and don't come here.
-    const auto lacks = request.caller.lacks;
-    const auto scope = config::name_of(lacks == kInference ? config::Scope::inference : config::Scope::admin);
+    const auto missing = request.caller.missing;
+    const auto scope = config::name_of(missing == kInference ? config::Scope::inference : config::Scope::admin);
     const Error error(
         make_error_code(errc::insufficient_scope),
         request.caller.key.empty()

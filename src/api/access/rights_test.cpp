@@ -4,7 +4,12 @@
 #include <fstream>
 
 #include "api/access/access_filter.h"
+#include "api/admin/routes.h"
 #include "api/api_fixture_for_tests.h"
+#include "api/ollama/routes.h"
+#include "api/openai/routes.h"
+#include "api/responses/routes.h"
+#include "api/supply/routes.h"
 
 namespace corral::api {
 namespace {
@@ -20,8 +25,8 @@ class RightsTest : public ApiTest {
     other_ = config::create_key(keys_file_, "other", {.inference = true}, 0)->text;
     admin_ = config::create_key(keys_file_, "admin", {.admin = true}, 0)->text;
     store_ = std::move(*KeyStore::open(keys_file_, dir.path() / "uses.json", ""));
-    context.settings = live_.get();
-    context.keys = store_.get();
+    context.core.settings = live_.get();
+    context.access.keys = store_.get();
     handler = make_api(context);
     use_keys();
   }
@@ -63,11 +68,17 @@ class RightsTest : public ApiTest {
 
 TEST_F(RightsTest, EveryRouteIsInTheTable) {
   std::vector<http::Route> routes;
-  for (auto* add : {add_inference,     add_models,          add_health,    add_load,          add_events,  add_requests,
-                    add_metrics,       add_options,         add_config,    add_keys,          add_mesh,    add_root,
-                    add_ollama_models, add_ollama_registry, add_pull,      add_downloads,     add_removal, add_names,
-                    add_import,        add_stats_history,   add_responses, add_conversations, add_memory,  add_logs})
-    add(routes, context);
+  add_inference(routes, context.inference, {});
+  add_requests(routes, context.core, std::make_shared<ActivityBoard>());
+  add_memory(routes, context.core);
+  add_root(routes, context.llama);
+  for (auto* add : {add_health, add_load, add_events, add_metrics, add_options, add_config, add_keys, add_mesh,
+                    add_stats_history, add_logs})
+    add(routes, context.admin);
+  for (auto* add : {add_models, add_ollama_models, add_ollama_registry, add_pull, add_downloads, add_removal, add_names,
+                    add_import})
+    add(routes, context.supply);
+  for (auto* add : {add_responses, add_conversations}) add(routes, context.responses);
   ASSERT_GT(routes.size(), 40u);
   for (const auto& route : routes)
     EXPECT_NE(find_rights(route.method, route.pattern), nullptr)
@@ -78,7 +89,7 @@ TEST_F(RightsTest, EveryRouteIsInTheTable) {
 // Names of nodes and what they serve are shown beside the models.
 TEST_F(RightsTest, TheMeshIsForAdmins) {
   std::vector<http::Route> routes;
-  add_mesh(routes, context);
+  add_mesh(routes, context.admin);
   ASSERT_FALSE(routes.empty());
   for (const auto& route : routes) EXPECT_EQ(find_rights(route.method, route.pattern)->needs, kAdmin) << route.pattern;
 }
@@ -170,7 +181,7 @@ TEST_F(RightsTest, WithoutAKeyHealthSaysOkOnly) {
   EXPECT_EQ(with("wrong", "GET", "/health").status, 401u);
   EXPECT_EQ(with("wrong", "GET", "/health").error("code"), "invalid_api_key");
   EXPECT_THAT(with(plain_, "GET", "/health").text, HasSubstr("all_models_loaded"));
-  context.given_is_loading = true;
+  context.inference.given_is_loading = true;
   for (const auto* key : {"", plain_.c_str()}) EXPECT_EQ(with(key, "GET", "/health").status, 503u);
   EXPECT_EQ(with("wrong", "GET", "/health").status, 401u) << "before what it may not know";
 }

@@ -5,17 +5,17 @@
 namespace corral::api {
 
 ActivityBoard::Place ActivityBoard::add(const ActivityNote& note) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return notes_.emplace(note.request_, &note);
 }
 
 void ActivityBoard::remove(Place place) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   notes_.erase(place);
 }
 
 std::optional<ActivityBoard::Seen> ActivityBoard::find(std::string_view request, std::string_view owner) const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   for (auto [at, end] = notes_.equal_range(request); at != end; ++at) {
     const ActivityNote& note = *at->second;
     if (note.owner_ != owner) continue;

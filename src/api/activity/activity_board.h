@@ -6,14 +6,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "api/context.h"
-#include "http/route_table.h"
+#include "base/mutex.h"
 
 namespace corral::api {
 
@@ -36,14 +34,8 @@ class ActivityBoard {
   std::optional<Seen> find(std::string_view request, std::string_view owner) const;
 
  private:
-  mutable std::mutex mutex_;
-  Notes notes_;  // by identifier, which several requests may have if clients choose it
+  mutable Mutex mutex_;
+  Notes notes_ GUARDED_BY(mutex_);  // by identifier, which several requests may have if clients choose it
 };
-
-// Both share this board; the functions in routes.h create one of their own.
-void add_inference(std::vector<http::Route>& routes, ApiContext& context, std::shared_ptr<ActivityBoard> board);
-void add_requests(std::vector<http::Route>& routes, ApiContext& context, std::shared_ptr<ActivityBoard> board);
-// admin/activity.cpp; there must be a store.
-void add_activity(std::vector<http::Route>& routes, ApiContext& context);
 
 }  // namespace corral::api

@@ -12,12 +12,12 @@ constexpr std::size_t kLongestClient = 80, kLongestPath = 128, kLongestId = 128;
 constexpr unsigned kClientLeft = 499;
 constexpr std::string_view kOk = "ok", kCancelled = "cancelled", kFailed = "failed";
 
-bool keeps_activity(const ApiContext& context) {
+bool keeps_activity(const CoreContext& context) {
   return context.store != nullptr &&
          (context.settings == nullptr || context.settings->in_force()->max_activity_rows > 0);
 }
 
-bool keeps_captures(const ApiContext& context) {
+bool keeps_captures(const CoreContext& context) {
   return context.store != nullptr && context.settings != nullptr && context.settings->in_force()->capture_bodies;
 }
 
@@ -56,13 +56,13 @@ class ActivityNote::CountedBody final : public http::BodySource {
     } else if (piece->empty()) {
       note_->ended_ = true;
     } else if (events_) {
-      note_->heard(*piece);
+      note_->record_events(*piece);
     }
     co_return piece;
   }
   std::string_view take_ready() override {
     const auto piece = body_->take_ready();
-    if (events_ && !piece.empty()) note_->heard(piece);
+    if (events_ && !piece.empty()) note_->record_events(piece);
     return piece;
   }
   void abort() override { body_->abort(); }
@@ -74,7 +74,7 @@ class ActivityNote::CountedBody final : public http::BodySource {
   const bool events_;
 };
 
-ActivityNote::ActivityNote(ApiContext& context, std::shared_ptr<ActivityBoard> board, std::string_view dialect,
+ActivityNote::ActivityNote(CoreContext& context, std::shared_ptr<ActivityBoard> board, std::string_view dialect,
                            const http::Request& request)
     : context_(context),
       board_(std::move(board)),
@@ -93,11 +93,11 @@ ActivityNote::~ActivityNote() {
   write();
 }
 
-void ActivityNote::said(std::string_view body) {
+void ActivityNote::record_request(std::string_view body) {
   if (capture_) capture_->request.add(body);
 }
 
-void ActivityNote::heard(std::string_view events) {
+void ActivityNote::record_events(std::string_view events) {
   if (count_.feed(events)) {
     const auto since = std::chrono::duration_cast<Millis>(context_.timers.now() - began_);
     first_token_ms_.store(since.count(), std::memory_order_relaxed);

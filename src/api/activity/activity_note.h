@@ -13,7 +13,7 @@
 
 #include "api/activity/activity_board.h"
 #include "api/activity/capture.h"
-#include "api/context.h"
+#include "api/base/context.h"
 #include "http/handler.h"
 #include "protocol/answers/answer_count.h"
 
@@ -25,14 +25,14 @@ using NotePtr = std::shared_ptr<ActivityNote>;
 // Shared by all parts that work on the request; written when the last of them releases it.
 class ActivityNote : public std::enable_shared_from_this<ActivityNote> {
  public:
-  ActivityNote(ApiContext& context, std::shared_ptr<ActivityBoard> board, std::string_view dialect,
+  ActivityNote(CoreContext& context, std::shared_ptr<ActivityBoard> board, std::string_view dialect,
                const http::Request& request);
   ~ActivityNote();
   ActivityNote(const ActivityNote&) = delete;
   ActivityNote& operator=(const ActivityNote&) = delete;
 
   // The unchanged body.
-  void said(std::string_view body);
+  void record_request(std::string_view body);
   // The model's name, requested or found.
   void wants(std::string_view model) { model_ = model.substr(0, kLongestName); }
   // The node that runs it.
@@ -47,11 +47,11 @@ class ActivityNote : public std::enable_shared_from_this<ActivityNote> {
   class CountedBody;
   static constexpr std::size_t kLongestName = 256;
 
-  void heard(std::string_view events);
+  void record_events(std::string_view events);
   void write() const;
   std::string outcome() const;
 
-  ApiContext& context_;
+  CoreContext& context_;
   const std::shared_ptr<ActivityBoard> board_;
   const MonoTime began_;
   const std::string request_, owner_, path_, dialect_, client_;

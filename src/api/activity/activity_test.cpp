@@ -17,16 +17,16 @@ constexpr std::string_view kWhole =
 class ActivityTest : public ApiTest {
  protected:
   ActivityTest() {
-    context.store = &store;
+    context.core.store = &store;
     inputs_.environment = [this](std::string_view name) {
       return name == "HOME" ? std::optional(dir.path().string()) : std::nullopt;
     };
     live_ = std::move(*config::LiveSettings::open(inputs_));
-    context.settings = live_.get();
+    context.core.settings = live_.get();
     ann_ = config::create_key(keys_file_, "ann", {.inference = true}, 0)->key.id;
     bob_ = config::create_key(keys_file_, "bob", {.inference = true}, 0)->key.id;
     keys_ = std::move(*KeyStore::open(keys_file_, dir.path() / "uses.json", ""));
-    context.keys = keys_.get();
+    context.access.keys = keys_.get();
     handler = make_api(context);
     have("tiny-llama");
   }

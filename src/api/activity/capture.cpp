@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
+#include "base/text.h"
 #include "http/sse.h"
 #include "json/lone_surrogates.h"
 #include "json/value.h"
@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 3> kSecretEnd{"token", "cookie", "bearer"
 bool is_secret(std::string_view name) {
   std::string plain;
   for (const char c : name) {
-    if (c != '-' && c != '_') plain.push_back(static_cast<char>(std::tolower(static_cast<unsigned char>(c))));
+    if (c != '-' && c != '_') plain.push_back(to_lower(c));
   }
   return std::ranges::any_of(kSecret, [&](auto word) { return plain.contains(word); }) ||
          std::ranges::any_of(kSecretEnd, [&](auto word) { return plain.ends_with(word); });

@@ -64,7 +64,7 @@ TEST(Secrets, AreFoundBesideHalfAnEmoji) {
   EXPECT_THAT(struck(R"({"arguments":"{\"a\":\"x\\ude00\",\"token\":\"SECRET\"}"})"), HasSubstr("x�"));
 }
 
-Capture said(std::string request, std::string answer, std::string type) {
+Capture capture_of(std::string request, std::string answer, std::string type) {
   Capture capture;
   capture.request.add(request);
   capture.answer.add(answer);
@@ -74,20 +74,21 @@ Capture said(std::string request, std::string answer, std::string type) {
 
 TEST(Captures, AnswersAreReadAsWhatTheyAre) {
   EXPECT_EQ(
-      said(R"({"a":1})", R"({"b":2})", "application/json").document(),
+      capture_of(R"({"a":1})", R"({"b":2})", "application/json").document(),
       R"({"request":{"a":1},"request_bytes":7,"answer":{"b":2},"answer_bytes":7,"answer_type":"application/json"})");
-  EXPECT_THAT(said("{}", ": ping\n\ndata: {\"b\":2}\n\nevent: x\ndata: {\"token\":\"SECRET\"}\n\ndata: [DONE]\n\n",
-                   "text/event-stream")
-                  .document(),
-              HasSubstr(R"("answer":[{"b":2},{"token":"[struck out]"}])"));
-  EXPECT_THAT(said("{}", "{\"b\":2}\n{\"b\":3}\n", "application/x-ndjson").document(),
+  EXPECT_THAT(
+      capture_of("{}", ": ping\n\ndata: {\"b\":2}\n\nevent: x\ndata: {\"token\":\"SECRET\"}\n\ndata: [DONE]\n\n",
+                 "text/event-stream")
+          .document(),
+      HasSubstr(R"("answer":[{"b":2},{"token":"[struck out]"}])"));
+  EXPECT_THAT(capture_of("{}", "{\"b\":2}\n{\"b\":3}\n", "application/x-ndjson").document(),
               HasSubstr(R"("answer":[{"b":2},{"b":3}])"));
-  EXPECT_THAT(said("no JSON", "RIFF", "audio/wav").document(),
+  EXPECT_THAT(capture_of("no JSON", "RIFF", "audio/wav").document(),
               HasSubstr(R"("request":null,"request_bytes":7,"answer":null,"answer_bytes":4)"));
 }
 
 TEST(Captures, OfLongBodiesOnlyTheLengthIsKept) {
-  Capture capture = said("{}", "", "text/event-stream");
+  Capture capture = capture_of("{}", "", "text/event-stream");
   const std::string piece = "data: \"" + std::string(1'000, 'x') + "\"\n\n";
   for (int i = 0; i < 2'000; ++i) capture.answer.add(piece);
   EXPECT_EQ(capture.bytes(), 2u);

@@ -4,8 +4,9 @@
 
 #include "api/access/rights.h"
 #include "api/activity/activity_board.h"
-#include "api/query.h"
-#include "api/routes.h"
+#include "api/admin/routes.h"
+#include "api/base/core_routes.h"
+#include "api/base/query.h"
 #include "dialects/error_filter.h"
 #include "fleet/node/node.h"
 #include "json/writer.h"
@@ -50,19 +51,19 @@ std::string text_of(std::string_view query, std::string_view name) {
 
 // Key names by identifier.
 using Names = std::map<std::string, std::string, std::less<>>;
-Names key_names(const ApiContext& context) {
+Names key_names(const AdminContext& context) {
   Names names;
-  if (context.keys == nullptr) return names;
-  if (const auto keys = context.keys->list()) {
+  if (context.access.keys == nullptr) return names;
+  if (const auto keys = context.access.keys->list()) {
     for (const auto& key : keys->keys) names[key.id] = key.name;
   }
   return names;
 }
 
-Names node_names(const ApiContext& context) {
+Names node_names(const AdminContext& context) {
   Names names;
-  if (context.node == nullptr) return names;
-  for (const auto& node : context.node->view()->nodes) names[mesh::to_text(node.id)] = node.name;
+  if (context.core.node == nullptr) return names;
+  for (const auto& node : context.core.node->view()->nodes) names[mesh::to_text(node.id)] = node.name;
   return names;
 }
 
@@ -138,11 +139,11 @@ void write(json::Writer& out, const store::ActivityRow& row, const Names& names,
   out.end_object();
 }
 
-async::Task<http::Response> list(ApiContext& context, http::Request request) {
+async::Task<http::Response> list(AdminContext& context, http::Request request) {
   const auto names = key_names(context), nodes = node_names(context);
   auto wanted = wanted_of(request.head.query(), request.caller, names);
   if (!wanted) co_return dialects::error_response(wanted.error());
-  auto finding = find(*context.store, std::move(*wanted));
+  auto finding = find(*context.core.store, std::move(*wanted));
   const auto found = co_await std::move(finding);
   if (!found) co_return dialects::error_response(found.error());
   std::string body;
@@ -150,14 +151,14 @@ async::Task<http::Response> list(ApiContext& context, http::Request request) {
   out.begin_object().key("activity").begin_array();
   for (const auto& row : found->rows) write(out, row, names, nodes);
   out.end_array();
-  if (has(request.caller, kAdmin)) out.field("lost", context.store->counts().lost_activity);
+  if (has(request.caller, kAdmin)) out.field("lost", context.core.store->counts().lost_activity);
   if (found->next) out.field("next", *found->next);
   out.end_object();
   co_return http::Response::json(200, std::move(body));
 }
 
-async::Task<http::Response> capture(ApiContext& context, std::string id) {
-  auto finding = context.store->captured(std::move(id));
+async::Task<http::Response> capture(AdminContext& context, std::string id) {
+  auto finding = context.core.store->captured(std::move(id));
   auto row = co_await std::move(finding);
   if (!row) co_return dialects::error_response(row.error());
   std::string body;
@@ -168,7 +169,7 @@ async::Task<http::Response> capture(ApiContext& context, std::string id) {
 
 }  // namespace
 
-void add_activity(std::vector<http::Route>& routes, ApiContext& context) {
+void add_activity(std::vector<http::Route>& routes, AdminContext& context) {
   add_core(routes, "GET", "activity",
            [&context](http::Request request, http::PathParams) { return list(context, std::move(request)); });
   add_core(routes, "GET", "activity/{id}/capture",

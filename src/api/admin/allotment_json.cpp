@@ -58,9 +58,9 @@ std::uint64_t context_at(const mesh::MeshModel& model, const mesh::NodeId& node)
   return copy != model.copies.end() && copy->serving != nullptr ? copy->serving->context : 0;
 }
 
-void write_lack(json::Writer& out, const fleet::MeshView& view, const mesh::Unserved& lack) {
-  out.begin_object().field("model", model_name(view, lack.model)).field("lack", mesh::name_of(lack.lack));
-  out.field("need_bytes", lack.need).field("have_bytes", lack.have).field("why", lack.why).end_object();
+void write_unserved(json::Writer& out, const fleet::MeshView& view, const mesh::Unserved& unserved) {
+  out.begin_object().field("model", model_name(view, unserved.model)).field("lack", mesh::name_of(unserved.reason));
+  out.field("need_bytes", unserved.need).field("have_bytes", unserved.have).field("why", unserved.why).end_object();
 }
 
 // All lines, or the lines about one model.
@@ -81,8 +81,8 @@ void write_lines(json::Writer& out, const fleet::MeshView& view, const std::opti
     write_split(to, with, split.plan);
     to.end_object();
   });
-  list("unserved", lines.unserved, write_lack);
-  list("unsplit", lines.unsplit, write_lack);
+  list("unserved", lines.unserved, write_unserved);
+  list("unsplit", lines.unsplit, write_unserved);
 }
 
 // `context`: tokens, once it serves.
@@ -105,33 +105,33 @@ void write_group(json::Writer& out, const fleet::MeshView& view, const mesh::Nod
 
 // The split that the next request for the model gets; nullopt: it needs none, or isn't possible.
 std::optional<mesh::SplitPlan> coming_split(const fleet::Allotment& allotment, const ContentKey& content) {
-  const auto news = fleet::news_of(allotment);
-  const auto own = std::ranges::find(news, content, &fleet::SplitNews::model);
-  if (own == news.end() || own->state != fleet::SplitNews::State::coming) return std::nullopt;
+  const auto statuses = fleet::split_status_of(allotment);
+  const auto own = std::ranges::find(statuses, content, &fleet::SplitStatus::model);
+  if (own == statuses.end() || own->state != fleet::SplitStatus::State::coming) return std::nullopt;
   const auto& splits = allotment.allocation.splits;
   const auto planned = std::ranges::find(splits, content, &mesh::SplitDecision::model);
   if (planned != splits.end()) return planned->plan;
   const auto& models = allotment.situation.models;
   const auto known = std::ranges::find(models, content, &mesh::AllocationModel::content);
   if (known == models.end()) return std::nullopt;
-  return fleet::foretell(allotment.situation, *known, allotment.rules.max_wait).split.plan;
+  return fleet::predict_plan(allotment.situation, *known, allotment.rules.max_wait).split.plan;
 }
 
-void write_foretold(json::Writer& out, const fleet::MeshView& view, const mesh::AllocationModel& model) {
-  const auto told = fleet::foretell(view.allotment->situation, model, view.allotment->rules.max_wait);
-  out.begin_object().field("need_bytes", told.need).field("have_bytes", told.have).key("alone");
-  told.alone ? out.value(view.name_of(*told.alone)) : out.null();
+void write_prediction(json::Writer& out, const fleet::MeshView& view, const mesh::AllocationModel& model) {
+  const auto prediction = fleet::predict_plan(view.allotment->situation, model, view.allotment->rules.max_wait);
+  out.begin_object().field("need_bytes", prediction.need).field("have_bytes", prediction.have).key("alone");
+  prediction.alone ? out.value(view.name_of(*prediction.alone)) : out.null();
   out.key("split");
-  if (told.split.plan) {
+  if (prediction.split.plan) {
     out.begin_object();
-    write_split(out, view, *told.split.plan);
+    write_split(out, view, *prediction.split.plan);
     out.end_object();
   } else {
     out.null();
   }
   out.key("short");
-  if (told.split.shortage) {
-    const auto& what = *told.split.shortage;
+  if (prediction.split.shortage) {
+    const auto& what = *prediction.split.shortage;
     out.begin_object().field("obstacle", mesh::name_of(what.obstacle)).field("text", what.text);
     out.field("need_bytes", what.need).field("have_bytes", what.have).end_object();
   } else {
@@ -156,7 +156,7 @@ void write_plan_of(json::Writer& out, const fleet::MeshView& view, const mesh::M
   if (view.allotment) {
     const auto& models = view.allotment->situation.models;
     const auto known = std::ranges::find(models, model.content, &mesh::AllocationModel::content);
-    if (known != models.end()) return write_foretold(out, view, *known);
+    if (known != models.end()) return write_prediction(out, view, *known);
   }
   out.null();
 }
@@ -178,14 +178,14 @@ void write_reasons(json::Writer& out, const fleet::MeshView& view, const mesh::M
   out.key("allocation").begin_array();
   if (view.allotment) {
     const auto& lines = view.allotment->allocation;
-    const auto tell = [&](const auto& all) {
+    const auto write_all = [&](const auto& all) {
       for (const auto& line : all)
         if (line.model == model.content) out.value(line.why);
     };
-    tell(lines.assignments);
-    tell(lines.unloads);
-    tell(lines.unserved);
-    tell(lines.unsplit);
+    write_all(lines.assignments);
+    write_all(lines.unloads);
+    write_all(lines.unserved);
+    write_all(lines.unsplit);
   }
   for (const auto& node : view.catalog->nodes()) {
     if (!node.node_state || !mesh::is_routable(node.reach)) continue;

@@ -30,7 +30,7 @@ async::Task<void> ask_in_time(async::Timers& timers, router::Resident child, std
   if (text) (*answers)[place].text = std::move(*text);
 }
 
-async::Task<std::vector<ChildAnswer>> ask_all(ApiContext& context, std::vector<router::Resident> residents,
+async::Task<std::vector<ChildAnswer>> ask_all(CoreContext& context, std::vector<router::Resident> residents,
                                               std::string path, Millis patience) {
   const auto executor = co_await async::asio::this_coro::executor;
   const auto answers = std::make_shared<std::vector<ChildAnswer>>();
@@ -58,7 +58,7 @@ async::Task<Result<http::Response>> exchange(router::Resident child, http::Reque
 
 }  // namespace
 
-async::Task<Result<http::Response>> send_child(ApiContext& context, ModelName model, http::RequestHead head,
+async::Task<Result<http::Response>> send_child(CoreContext& context, ModelName model, http::RequestHead head,
                                                std::string body, Millis patience) {
   auto residents = co_await context.router.residents();
   std::erase_if(residents, [&model](const router::Resident& resident) { return resident.model != model; });
@@ -71,12 +71,12 @@ async::Task<Result<http::Response>> send_child(ApiContext& context, ModelName mo
   co_return fail(router::errc::backend_unreachable, fmt::format("the engine of '{}' does not respond", model.value()));
 }
 
-async::Task<std::vector<ChildAnswer>> ask_children(ApiContext& context, std::string path, Millis patience) {
+async::Task<std::vector<ChildAnswer>> ask_children(CoreContext& context, std::string path, Millis patience) {
   auto residents = co_await context.router.residents();
   co_return co_await ask_all(context, std::move(residents), std::move(path), patience);
 }
 
-async::Task<std::optional<ChildAnswer>> ask_child(ApiContext& context, ModelName model, std::string path,
+async::Task<std::optional<ChildAnswer>> ask_child(CoreContext& context, ModelName model, std::string path,
                                                   Millis patience) {
   auto residents = co_await context.router.residents();
   std::erase_if(residents, [&model](const router::Resident& resident) { return resident.model != model; });

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include "api/access/rights.h"
-#include "api/inference/body_check.h"
-#include "api/query.h"
-#include "api/routes.h"
+#include "api/admin/routes.h"
+#include "api/base/body_check.h"
+#include "api/base/query.h"
 #include "base/log.h"
 #include "config/errors.h"
 #include "config/files/keys.h"
@@ -94,8 +94,8 @@ Result<> check_rights(const http::Caller& caller, const config::SetValues& value
   return {};
 }
 
-async::Task<http::Response> set(ApiContext& context, http::Request request) {
-  auto body = co_await request.body.read_all(std::min<std::uint64_t>(context.max_body_bytes, kSmallBody));
+async::Task<http::Response> set(AdminContext& context, http::Request request) {
+  auto body = co_await request.body.read_all(std::min<std::uint64_t>(context.bodies.max_bytes, kSmallBody));
   if (!body) co_return dialects::error_response(body.error());
   *body = json::without_byte_order_mark(std::move(*body));
   json::replace_lone_surrogates(*body);
@@ -114,12 +114,12 @@ async::Task<http::Response> set(ApiContext& context, http::Request request) {
     // The settings report errors in the flags themselves.
     config::LoadOptions named;
     named.llamacpp_args = std::string(args->second.get_string());
-    if (context.files) {
-      const auto allowed = co_await context.files->check(request.caller, named);
+    if (context.access.gate) {
+      const auto allowed = co_await context.access.gate->check(request.caller, named);
       if (!allowed) co_return dialects::error_response(allowed.error());
     }
   }
-  LiveSettings& settings = *context.settings;
+  LiveSettings& settings = *context.core.settings;
   const auto rows = settings.set(*values);
   if (!rows) co_return dialects::error_response(rows.error());
   const auto wanted = settings.wanted();
@@ -136,9 +136,9 @@ async::Task<http::Response> set(ApiContext& context, http::Request request) {
 
 }  // namespace
 
-void add_config(std::vector<http::Route>& routes, ApiContext& context) {
+void add_config(std::vector<http::Route>& routes, AdminContext& context) {
   routes.push_back({"GET", "/internal/config", [&context](http::Request request, http::PathParams) {
-                      return show(*context.settings, std::move(request));
+                      return show(*context.core.settings, std::move(request));
                     }});
   routes.push_back({"GET", "/internal/config/defaults", [](http::Request, http::PathParams) { return defaults(); }});
   routes.push_back({"POST", "/internal/set",

@@ -17,9 +17,10 @@
 // clients that always show the whole state.
 #include "api/access/admission.h"
 #include "api/admin/health.h"
-#include "api/errors.h"
-#include "api/reader_places.h"
-#include "api/routes.h"
+#include "api/admin/routes.h"
+#include "api/base/core_routes.h"
+#include "api/base/errors.h"
+#include "api/base/reader_places.h"
 #include "dialects/error_filter.h"
 #include "http/sse.h"
 #include "residency/instance_state.h"
@@ -73,10 +74,10 @@ struct EventWriter {
   }
 };
 
-void append_snapshot(std::string& text, const ApiContext& context, const router::Update& update) {
+void append_snapshot(std::string& text, const AdminContext& context, const router::Update& update) {
   std::string payload;
   json::Writer out(payload);
-  out.begin_object().field("time", epoch_millis(context.timers.wall_now()));
+  out.begin_object().field("time", epoch_millis(context.core.timers.wall_now()));
   write_residency(out, *update.whole);
   for (const auto& other : update.others) {
     out.key(other->name()).begin_object();
@@ -89,8 +90,8 @@ void append_snapshot(std::string& text, const ApiContext& context, const router:
 
 class EventFeed final : public http::BodySource {
  public:
-  EventFeed(ApiContext& context, std::shared_ptr<void> place, Admission admission)
-      : context_(context), place_(std::move(place)), admission_(std::move(admission)), reader_(context.router) {}
+  EventFeed(AdminContext& context, std::shared_ptr<void> place, Admission admission)
+      : context_(context), place_(std::move(place)), admission_(std::move(admission)), reader_(context.core.router) {}
 
   async::Task<Result<std::string_view>> read() override {
     text_.clear();
@@ -114,7 +115,7 @@ class EventFeed final : public http::BodySource {
     http::append_sse_event(text_, event.number, name, payload_);
   }
 
-  ApiContext& context_;
+  AdminContext& context_;
   const std::shared_ptr<void> place_;
   const Admission admission_;
   router::EventReader reader_;
@@ -126,24 +127,24 @@ class EventFeed final : public http::BodySource {
 // Snapshots: after changes, and from time to time.
 class SnapshotFeed final : public http::BodySource {
  public:
-  SnapshotFeed(ApiContext& context, std::shared_ptr<void> place, Admission admission)
-      : context_(context), place_(std::move(place)), admission_(std::move(admission)), reader_(context.router) {}
+  SnapshotFeed(AdminContext& context, std::shared_ptr<void> place, Admission admission)
+      : context_(context), place_(std::move(place)), admission_(std::move(admission)), reader_(context.core.router) {}
 
   async::Task<Result<std::string_view>> read() override {
     text_.clear();
     if (ended_) co_return text_;
-    if (last_) co_await context_.timers.sleep_until(*last_ + kShortestInterval);
+    if (last_) co_await context_.core.timers.sleep_until(*last_ + kShortestInterval);
     auto update = co_await reader_.next(kSnapshotInterval);
     ended_ = update.ended || !admission_.holds();
     if (!admission_.holds()) co_return std::string_view();
-    last_ = context_.timers.now();
-    if (!update.whole) update.whole = co_await context_.router.report();
+    last_ = context_.core.timers.now();
+    if (!update.whole) update.whole = co_await context_.core.router.report();
     append_snapshot(text_, context_, update);
     co_return text_;
   }
 
  private:
-  ApiContext& context_;
+  AdminContext& context_;
   const std::shared_ptr<void> place_;
   const Admission admission_;
   router::EventReader reader_;
@@ -152,7 +153,7 @@ class SnapshotFeed final : public http::BodySource {
   bool ended_ = false;
 };
 
-async::Task<http::Response> events(ApiContext& context, std::shared_ptr<ReaderPlaces> places, http::Request request) {
+async::Task<http::Response> events(AdminContext& context, std::shared_ptr<ReaderPlaces> places, http::Request request) {
   const auto view = http::query_value(request.head.query(), "view").value_or("changes");
   if (view != "changes" && view != "snapshots") {
     const Error error(make_error_code(errc::unknown_view), "'view' is 'changes' or 'snapshots', not '" + view + "'",
@@ -161,7 +162,7 @@ async::Task<http::Response> events(ApiContext& context, std::shared_ptr<ReaderPl
   }
   auto place = ReaderPlaces::take(places);
   if (!place) co_return dialects::error_response(place.error());
-  Admission admission(context.keys, std::move(request.caller.key));
+  Admission admission(context.access.keys, std::move(request.caller.key));
   if (view == "changes") {
     co_return http::Response::event_stream(
         std::make_unique<EventFeed>(context, std::move(*place), std::move(admission)));
@@ -172,7 +173,7 @@ async::Task<http::Response> events(ApiContext& context, std::shared_ptr<ReaderPl
 
 }  // namespace
 
-void add_events(std::vector<http::Route>& routes, ApiContext& context) {
+void add_events(std::vector<http::Route>& routes, AdminContext& context) {
   const auto places = std::make_shared<ReaderPlaces>(context.max_event_readers);
   add_core(routes, "GET", "events", [&context, places](http::Request request, http::PathParams) {
     return events(context, places, std::move(request));

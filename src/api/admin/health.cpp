@@ -4,7 +4,8 @@
 #include "api/access/access_filter.h"
 #include "api/access/rights.h"
 #include "api/admin/mesh_json.h"
-#include "api/routes.h"
+#include "api/admin/routes.h"
+#include "api/base/core_routes.h"
 #include "backends/engine_protocol.h"
 #include "json/writer.h"
 #include "models/errors.h"
@@ -194,22 +195,22 @@ void write_model_problems(json::Writer& out, const models::Catalog& catalog) {
   out.end_array();
 }
 
-async::Task<http::Response> health(ApiContext& context) {
-  const auto report = co_await context.router.report();
+async::Task<http::Response> health(AdminContext& context) {
+  const auto report = co_await context.core.router.report();
   std::string body;
   json::Writer out(body);
-  out.begin_object().field("status", "ok").field("version", context.version);
+  out.begin_object().field("status", "ok").field("version", context.core.about.version);
   write_residency(out, report);
-  const auto problem = context.settings ? context.settings->problem() : std::string();
-  if (context.node != nullptr) write_mesh_of(out, *context.node->view());
-  if (context.file_watch != nullptr) write_changed_files(out, context.file_watch->changes());
+  const auto problem = context.core.settings ? context.core.settings->problem() : std::string();
+  if (context.core.node != nullptr) write_mesh_of(out, *context.core.node->view());
+  if (context.files.watch != nullptr) write_changed_files(out, context.files.watch->changes());
   out.key("configuration_problem");
   problem.empty() ? out.null() : out.value(problem);
   out.key("backend_problems").begin_array();
   if (context.backend_problems)
     for (const auto& text : context.backend_problems()) out.value(text);
   out.end_array();
-  write_model_problems(out, *context.models.last());
+  write_model_problems(out, *context.files.models.last());
   out.end_object();
   co_return http::Response::json(200, std::move(body));
 }
@@ -223,8 +224,8 @@ async::Task<http::Response> live() { co_return http::Response::json(200, R"({"st
 
 async::Task<http::Response> refused(http::Request request) { co_return refuse_caller(request); }
 
-async::Task<http::Response> stats(ApiContext& context) {
-  const auto totals = co_await context.router.totals();
+async::Task<http::Response> stats(AdminContext& context) {
+  const auto totals = co_await context.core.router.totals();
   const auto last = totals.last.value_or(backends::RequestStats{});
   std::string body;
   json::Writer out(body);
@@ -243,7 +244,7 @@ async::Task<http::Response> stats(ApiContext& context) {
 
 }  // namespace
 
-void add_health(std::vector<http::Route>& routes, ApiContext& context) {
+void add_health(std::vector<http::Route>& routes, AdminContext& context) {
   // Probes of containers and load balancers have no key. A wrong key is an error here as everywhere.
   const auto has_wrong_key = [](const http::Request& request) {
     return request.caller.rights == 0 && !sent_key(request.head.headers).empty();
@@ -255,7 +256,7 @@ void add_health(std::vector<http::Route>& routes, ApiContext& context) {
   // In llama-server's form, for clients that wait until the server has its model.
   const http::RouteHandler on_root = [&context, has_wrong_key, on_health](http::Request request,
                                                                           http::PathParams params) {
-    const bool loading = context.given_is_loading.load() && !has_wrong_key(request);
+    const bool loading = context.inference.given_is_loading.load() && !has_wrong_key(request);
     return loading ? still_loading() : on_health(std::move(request), std::move(params));
   };
   const http::RouteHandler on_live = [](http::Request, http::PathParams) { return live(); };

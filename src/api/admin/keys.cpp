@@ -1,8 +1,8 @@
 // The keys of the server's clients: GET /internal/keys, POST /internal/keys (the only answer with the new key), DELETE
 // /internal/keys/{id}. Only for an admin with a key; `corral key create` makes the first key.
 #include "api/access/rights.h"
-#include "api/inference/load_body.h"
-#include "api/routes.h"
+#include "api/admin/routes.h"
+#include "api/base/command_body.h"
 #include "base/log.h"
 #include "dialects/error_filter.h"
 #include "json/value.h"
@@ -24,7 +24,7 @@ const protocol::FieldTable& key_fields() {
   return table;
 }
 
-http::Response answer(const json::Object& body) { return http::Response::json(200, json::serialize(body)); }
+http::Response json_answer(const json::Object& body) { return http::Response::json(200, json::serialize(body)); }
 
 async::Task<http::Response> list(KeyStore& store) {
   const auto keys = store.list();
@@ -37,11 +37,11 @@ async::Task<http::Response> list(KeyStore& store) {
     row["last_used"] = used == uses.end() ? json::Value() : json::Value(used->second);
     rows.push_back(std::move(row));
   }
-  co_return answer({{"keys", std::move(rows)}});
+  co_return json_answer({{"keys", std::move(rows)}});
 }
 
-async::Task<http::Response> create(ApiContext& context, http::Request request) {
-  const auto peek = co_await checked_body(context, request, key_fields());
+async::Task<http::Response> create(AdminContext& context, http::Request request) {
+  const auto peek = co_await checked_body(context.bodies, request, key_fields());
   if (!peek) co_return dialects::error_response(peek.error());
   const auto body = json::parse(peek->root().text());
   if (!body) co_return dialects::error_response(body.error());
@@ -51,32 +51,32 @@ async::Task<http::Response> create(ApiContext& context, http::Request request) {
   if (!scopes) co_return dialects::error_response(scopes.error());
   const config::KeyTerms terms{.max_in_flight = static_cast<std::uint32_t>(json::number_or(*body, "max_in_flight", 0)),
                                .background = json::text_or(*body, "priority", "") == "background"};
-  const auto made =
-      context.keys->create(std::string(json::text_or(*body, "name", "")), *scopes, terms, context.timers.wall_now());
+  const auto made = context.access.keys->create(std::string(json::text_or(*body, "name", "")), *scopes, terms,
+                                                context.core.timers.wall_now());
   if (!made) co_return dialects::error_response(made.error());
   log::info("api", "key {} created over HTTP by {}", made->key.id, caller_text(request.caller));
   auto row = config::to_json(made->key);
   row["key"] = made->text;
-  co_return answer(row);
+  co_return json_answer(row);
 }
 
 async::Task<http::Response> revoke(KeyStore& store, http::Request request, std::string id) {
   const auto revoked = store.revoke(id);
   if (!revoked) co_return dialects::error_response(revoked.error());
   log::info("api", "key {} revoked over HTTP by {}", revoked->key.id, caller_text(request.caller));
-  co_return answer({{"status", "success"}, {"id", revoked->key.id}, {"keys_left", revoked->left}});
+  co_return json_answer({{"status", "success"}, {"id", revoked->key.id}, {"keys_left", revoked->left}});
 }
 
 }  // namespace
 
-void add_keys(std::vector<http::Route>& routes, ApiContext& context) {
+void add_keys(std::vector<http::Route>& routes, AdminContext& context) {
   routes.push_back(
-      {"GET", "/internal/keys", [&context](http::Request, http::PathParams) { return list(*context.keys); }});
+      {"GET", "/internal/keys", [&context](http::Request, http::PathParams) { return list(*context.access.keys); }});
   routes.push_back({"POST", "/internal/keys", [&context](http::Request request, http::PathParams) {
                       return create(context, std::move(request));
                     }});
   routes.push_back({"DELETE", "/internal/keys/{id}", [&context](http::Request request, http::PathParams params) {
-                      return revoke(*context.keys, std::move(request), std::move(params["id"]));
+                      return revoke(*context.access.keys, std::move(request), std::move(params["id"]));
                     }});
 }
 

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "api/admin/load_body.h"
 #include "api/admin/load_split.h"
+#include "api/admin/routes.h"
 #include "api/admin/unload.h"
-#include "api/inference/find_model.h"
-#include "api/inference/load_body.h"
-#include "api/routes.h"
+#include "api/base/command_body.h"
+#include "api/base/core_routes.h"
+#include "api/files/find_model.h"
 #include "api/supply/auto_pull.h"
 #include "async/spawned_task.h"
 #include "backends/engine_protocol.h"
@@ -52,14 +54,14 @@ std::string model_name(json::View body) {
   return std::string(name.found() && name.is_string() ? name.as_string() : body.find("model").as_string());
 }
 
-using Find = async::Task<Result<backends::ModelPtr>> (*)(ApiContext&, std::string);
+using Find = async::Task<Result<backends::ModelPtr>> (*)(FilesContext&, std::string);
 
-async::Task<Result<backends::ModelPtr>> named_model(ApiContext& context, json::View body, Find find) {
+async::Task<Result<backends::ModelPtr>> named_model(AdminContext& context, json::View body, Find find) {
   auto name = model_name(body);
   if (name.empty())
     co_return fail(protocol::errc::missing_field, "'model_name' is required: the name of a model, see /v1/models",
                    "model_name");
-  co_return co_await find(context, std::move(name));
+  co_return co_await find(context.files, std::move(name));
 }
 
 // Of a model that other nodes have.
@@ -76,10 +78,10 @@ std::string far_body(const fleet::RemoteModel& model, const std::vector<std::str
 }
 
 // With the options in effect, which may differ from the requested ones.
-async::Task<std::string> loaded_body(ApiContext& context, backends::ModelPtr model) {
+async::Task<std::string> loaded_body(AdminContext& context, backends::ModelPtr model) {
   if (const auto* far = fleet::as_remote_model(*model)) co_return far_body(*far, {});
   const std::vector<backends::ModelPtr> one = {model};
-  const auto windows = co_await context.router.contexts(one);
+  const auto windows = co_await context.core.router.contexts(one);
   const auto& window = windows.front();
   std::string body;
   json::Writer out(body);
@@ -113,20 +115,20 @@ using Loading = async::SpawnedTask<Result<bool>>;
 class LoadEvents final : public http::BodySource {
  public:
   // `split`: the load is over several nodes.
-  LoadEvents(ApiContext& context, backends::ModelPtr model, std::shared_ptr<SplitLoad> split,
+  LoadEvents(AdminContext& context, backends::ModelPtr model, std::shared_ptr<SplitLoad> split,
              std::unique_ptr<Loading> loading)
       : context_(context), model_(std::move(model)), split_(std::move(split)), loading_(std::move(loading)) {}
 
   async::Task<Result<std::string_view>> read() override {
     if (!loading_) co_return std::string_view();
-    const bool done = co_await loading_->wait(context_.timers, waited_ ? kProgressInterval : Millis(0));
+    const bool done = co_await loading_->wait(context_.core.timers, waited_ ? kProgressInterval : Millis(0));
     waited_ = true;
     if (!done && split_) {
       text_ = progress_event(split_->progress());
       co_return text_;
     }
     if (!done) {
-      const auto progress = co_await context_.router.progress(model_->name);
+      const auto progress = co_await context_.core.router.progress(model_->name);
       text_ = progress_event({progress ? "loading" : "queued", progress.value_or(0)});
       co_return text_;
     }
@@ -150,7 +152,7 @@ class LoadEvents final : public http::BodySource {
     return http::sse_event("progress", payload);
   }
 
-  ApiContext& context_;
+  AdminContext& context_;
   const backends::ModelPtr model_;
   const std::shared_ptr<SplitLoad> split_;
   std::unique_ptr<Loading> loading_;
@@ -159,7 +161,7 @@ class LoadEvents final : public http::BodySource {
 };
 
 // The load as a listed request, which can be cancelled by its id.
-async::Task<Result<bool>> cancellable(ApiContext& context, RequestId id, std::string owner, backends::ModelPtr model,
+async::Task<Result<bool>> cancellable(AdminContext& context, RequestId id, std::string owner, backends::ModelPtr model,
                                       bool streams, async::Task<Result<bool>> load) {
   const auto executor = co_await async::asio::this_coro::executor;
   router::RequestView about{.id = std::move(id),
@@ -168,17 +170,17 @@ async::Task<Result<bool>> cancellable(ApiContext& context, RequestId id, std::st
                             .path = "/v1/load",
                             .owner = router::OwnerId(std::move(owner)),
                             .stream = streams};
-  const router::ActiveRequest active(context.forwarder.requests(), executor, std::move(about), model->type);
+  const router::ActiveRequest active(context.core.forwarder.requests(), executor, std::move(about), model->type);
   auto loading = active.unless_stopped(std::move(load));
   co_return co_await std::move(loading);
 }
 
 // An early error has its own HTTP status; later progress and errors are events.
-async::Task<http::Response> load_streamed(ApiContext& context, backends::ModelPtr model,
+async::Task<http::Response> load_streamed(AdminContext& context, backends::ModelPtr model,
                                           std::shared_ptr<SplitLoad> split, async::Task<Result<bool>> task) {
   const auto executor = co_await async::asio::this_coro::executor;
   auto loading = std::make_unique<Loading>(executor, "load", std::move(task));
-  const bool done = co_await loading->wait(context.timers, kProgressInterval);
+  const bool done = co_await loading->wait(context.core.timers, kProgressInterval);
   if (done) {
     const auto result = loading->take();
     if (!result) co_return dialects::error_response(result.error());
@@ -214,7 +216,7 @@ http::Response load_far(const fleet::RemoteModel& model, bool has_options, bool 
 async::Task<Result<bool>> run_split(std::shared_ptr<SplitLoad> split) { co_return co_await split->run(); }
 
 // Loads over several nodes. The host decides how each node loads its share.
-async::Task<http::Response> load_split(ApiContext& context, http::Request& request, json::View body,
+async::Task<http::Response> load_split(AdminContext& context, http::Request& request, json::View body,
                                        backends::ModelPtr model, bool has_options) {
   if (has_options) {
     const Error error =
@@ -225,7 +227,7 @@ async::Task<http::Response> load_split(ApiContext& context, http::Request& reque
   }
   std::vector<std::string> nodes;
   body.find("split").each_element([&](json::View node) { nodes.emplace_back(node.as_string()); });
-  const auto split = std::make_shared<SplitLoad>(context, model, std::move(nodes));
+  const auto split = std::make_shared<SplitLoad>(context.core, model, std::move(nodes));
   const bool streams = flag(body, "stream");
   auto task = cancellable(context, request.id, request.caller.key, model, streams, run_split(split));
   if (streams) {
@@ -238,10 +240,10 @@ async::Task<http::Response> load_split(ApiContext& context, http::Request& reque
   co_return http::Response::json(200, std::move(done));
 }
 
-async::Task<http::Response> load_found(ApiContext& context, http::Request request, json::Peek peek,
+async::Task<http::Response> load_found(AdminContext& context, http::Request request, json::Peek peek,
                                        backends::ModelPtr model) {
   const auto body = peek.root();
-  auto options = co_await allowed_patch_of(context, request.caller, body);
+  auto options = co_await allowed_patch_of(context.access, request.caller, body);
   if (!options) co_return dialects::error_response(options.error());
   std::optional<bool> pin;
   if (const auto pinned = body.find("pinned"); pinned.found() && !pinned.is_null()) pin = pinned.as_bool();
@@ -254,7 +256,7 @@ async::Task<http::Response> load_found(ApiContext& context, http::Request reques
     co_return load_far(*far, has_options, flag(body, "stream"));
   }
   auto task = cancellable(context, request.id, request.caller.key, model, flag(body, "stream"),
-                          context.router.load(model, std::move(*options), pin, flag(body, "save_options")));
+                          context.core.router.load(model, std::move(*options), pin, flag(body, "save_options")));
   if (flag(body, "stream")) co_return co_await load_streamed(context, model, nullptr, std::move(task));
   const auto loaded = co_await std::move(task);
   if (!loaded) co_return dialects::error_response(loaded.error());
@@ -262,8 +264,8 @@ async::Task<http::Response> load_found(ApiContext& context, http::Request reques
   co_return http::Response::json(200, std::move(done));
 }
 
-async::Task<http::Response> load(ApiContext& context, http::Request request) {
-  auto peek = co_await checked_body(context, request, fields_with_split());
+async::Task<http::Response> load(AdminContext& context, http::Request request) {
+  auto peek = co_await checked_body(context.bodies, request, fields_with_split());
   if (!peek) co_return dialects::error_response(peek.error());
   const auto spelling = check_members(peek->root(), fields_with_split());
   if (!spelling) co_return dialects::error_response(spelling.error());
@@ -273,26 +275,26 @@ async::Task<http::Response> load(ApiContext& context, http::Request request) {
     co_return co_await std::move(loading);
   }
   auto name = model_name(peek->root());
-  if (!fetches(context, request.caller, name, model.error())) co_return dialects::error_response(model.error());
+  if (!fetches(context.supply, request.caller, name, model.error())) co_return dialects::error_response(model.error());
   const auto ping = flag(peek->root(), "stream") ? std::optional(kFetchPing) : std::nullopt;
   WhenHere then = [&context, request = std::move(request), peek = std::move(*peek)](backends::ModelPtr here) mutable {
     return load_found(context, std::move(request), std::move(peek), std::move(here));
   };
-  auto answering = answer_when_here(context, std::move(name), ping, std::move(then), "error");
+  auto answering = answer_when_here(context.supply, std::move(name), ping, std::move(then), "error");
   co_return co_await std::move(answering);
 }
 
 // The memory that load with this body needs; nothing is loaded.
-async::Task<http::Response> estimate(ApiContext& context, http::Request request) {
-  const auto peek = co_await checked_body(context, request, load_fields());
+async::Task<http::Response> estimate(AdminContext& context, http::Request request) {
+  const auto peek = co_await checked_body(context.bodies, request, load_fields());
   if (!peek) co_return dialects::error_response(peek.error());
   const auto spelling = check_members(peek->root(), load_fields());
   if (!spelling) co_return dialects::error_response(spelling.error());
   const auto model = co_await named_model(context, peek->root(), find_own_model);
   if (!model) co_return dialects::error_response(model.error());
-  auto options = co_await allowed_patch_of(context, request.caller, peek->root());
+  auto options = co_await allowed_patch_of(context.access, request.caller, peek->root());
   if (!options) co_return dialects::error_response(options.error());
-  const auto estimated = co_await context.router.estimate(*model, std::move(*options));
+  const auto estimated = co_await context.core.router.estimate(*model, std::move(*options));
   if (!estimated) co_return dialects::error_response(estimated.error());
   std::string body;
   json::Writer out(body);
@@ -321,8 +323,8 @@ Result<> means_all(json::View body) {
   return fine;
 }
 
-async::Task<http::Response> unload(ApiContext& context, http::Request request) {
-  const auto peek = co_await checked_body(context, request, table<kUnloadFields>(), true);
+async::Task<http::Response> unload(AdminContext& context, http::Request request) {
+  const auto peek = co_await checked_body(context.bodies, request, table<kUnloadFields>(), true);
   if (!peek) co_return dialects::error_response(peek.error());
   auto name = model_name(peek->root());
   std::string body;
@@ -337,7 +339,7 @@ async::Task<http::Response> unload(ApiContext& context, http::Request request) {
   }
   const auto all = means_all(peek->root());
   if (!all) co_return dialects::error_response(all.error());
-  auto unloading = unload_all(context);
+  auto unloading = unload_all(context.core);
   const auto unloaded = co_await std::move(unloading);
   if (!unloaded) co_return dialects::error_response(unloaded.error());
   out.field("message", unloaded->draining.empty() ? "All models unloaded successfully"
@@ -357,8 +359,8 @@ Error pin_error(Error error) {
   return error;
 }
 
-async::Task<http::Response> pin(ApiContext& context, http::Request request) {
-  const auto peek = co_await checked_body(context, request, table<kPinFields>());
+async::Task<http::Response> pin(AdminContext& context, http::Request request) {
+  const auto peek = co_await checked_body(context.bodies, request, table<kPinFields>());
   if (!peek) co_return dialects::error_response(pin_error(peek.error()));
   auto name = model_name(peek->root());
   if (name.empty()) {
@@ -366,11 +368,11 @@ async::Task<http::Response> pin(ApiContext& context, http::Request request) {
     error.message = "Parameter 'model' or 'model_name' is required: the name of a model, see /v1/models";
     co_return dialects::error_response(error);
   }
-  if (const auto known = context.models.find_known(name)) name = (*known)->name.value();
+  if (const auto known = context.files.models.find_known(name)) name = (*known)->name.value();
   const bool pinned = peek->root().find("pinned").as_bool();
-  const auto done = co_await context.router.pin(ModelName(name), pinned);
+  const auto done = co_await context.core.router.pin(ModelName(name), pinned);
   if (!done) {
-    const auto known = co_await find_own_model(context, name);
+    const auto known = co_await find_own_model(context.files, name);
     auto response = dialects::error_response(known ? done.error() : known.error());
     // 400 for a model that isn't loaded, as clients of this endpoint expect.
     if (response.head.status == 404 || known) response.head.status = 400;
@@ -382,10 +384,10 @@ async::Task<http::Response> pin(ApiContext& context, http::Request request) {
   co_return http::Response::json(200, std::move(body));
 }
 
-async::Task<http::Response> simulate_pressure(ApiContext& context, http::Request request) {
-  const auto peek = co_await checked_body(context, request, table<kPressureFields>());
+async::Task<http::Response> simulate_pressure(AdminContext& context, http::Request request) {
+  const auto peek = co_await checked_body(context.bodies, request, table<kPressureFields>());
   if (!peek) co_return dialects::error_response(peek.error());
-  const auto done = co_await context.router.simulate_pressure(peek->root().find("pct").as_number());
+  const auto done = co_await context.core.router.simulate_pressure(peek->root().find("pct").as_number());
   if (!done) co_return dialects::error_response(done.error());
   std::string body;
   json::Writer out(body);
@@ -398,7 +400,7 @@ async::Task<http::Response> simulate_pressure(ApiContext& context, http::Request
 
 }  // namespace
 
-void add_load(std::vector<http::Route>& routes, ApiContext& context) {
+void add_load(std::vector<http::Route>& routes, AdminContext& context) {
   add_core(routes, "POST", "load",
            [&context](http::Request request, http::PathParams) { return load(context, std::move(request)); });
   add_core(routes, "POST", "estimate",

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "fleet/base/errors.h"
+#include "fleet/base/remote_models.h"
 #include "mesh/catalog/hashed_since.h"
 
 namespace corral::api {
@@ -32,10 +33,10 @@ bool is_ready_here(const fleet::MeshView& view, const mesh::ContentKey& model) {
 }  // namespace
 
 // The node state of a new node lacks its models and its name at first.
-async::Task<Result<fleet::Node::Split>> SplitLoad::order() {
+async::Task<Result<fleet::MemberRuntime::Split>> SplitLoad::order() {
   const auto last = context_.timers.now() + kFirstWords;
   while (true) {
-    auto ordering = context_.node->split(model_->name.value(), nodes_);
+    auto ordering = context_.node->ask(&fleet::MemberRuntime::split, model_->name.value(), nodes_);
     auto split = co_await std::move(ordering);
     const auto view = context_.node->view();
     const bool unnamed =
@@ -70,7 +71,7 @@ async::Task<Result<bool>> SplitLoad::run() {
     if (const auto& catalog = context_.node->view()->catalog) split->model = mesh::HashedSince(*catalog)(split->model);
     auto found = look(*split);
     if (found && !*found && !forgotten_) {
-      auto ending = context_.node->end_split(*split);
+      auto ending = context_.node->ask(&fleet::MemberRuntime::end_split, *split);
       co_await std::move(ending);
     }
     if (found) co_return std::move(*found);
@@ -79,7 +80,7 @@ async::Task<Result<bool>> SplitLoad::run() {
   }
 }
 
-std::optional<Result<bool>> SplitLoad::look(const fleet::Node::Split& split) {
+std::optional<Result<bool>> SplitLoad::look(const fleet::MemberRuntime::Split& split) {
   const auto view = context_.node->view();
   if (!view->in_mesh() || !view->catalog) return fail(fleet::errc::no_mesh, "this node left its mesh", "split");
   std::string trouble;
@@ -104,9 +105,9 @@ std::optional<Result<bool>> SplitLoad::look(const fleet::Node::Split& split) {
     if (group->stage == mesh::GroupStage::waiting) trouble = group->refusal;
   } else if (view->allotment && trouble.empty()) {
     const auto& allocation = view->allotment->allocation;
-    for (const auto* lacks : {&allocation.unserved, &allocation.unsplit}) {
-      const auto lack = std::ranges::find(*lacks, split.model, &mesh::Unserved::model);
-      if (lack != lacks->end()) trouble = lack->why;
+    for (const auto* missing : {&allocation.unserved, &allocation.unsplit}) {
+      const auto unserved = std::ranges::find(*missing, split.model, &mesh::Unserved::model);
+      if (unserved != missing->end()) trouble = unserved->why;
     }
     forgotten_ = std::ranges::none_of(host->node_state->split_orders, [&](const mesh::SplitOrder& order) {
       return order.model == split.model && order.nodes == split.nodes;

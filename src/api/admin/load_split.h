@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "api/context.h"
+#include "api/base/context.h"
 #include "backends/wrapped_server.h"
-#include "fleet/node/node.h"
+#include "fleet/node/member_runtime.h"
 
 namespace corral::api {
 
@@ -24,20 +24,20 @@ class SplitLoad {
   static constexpr Millis kForgotten{5'000};   // for a host whose state lacks the order
   static constexpr Millis kFirstWords{5'000};  // for the first node states
 
-  SplitLoad(ApiContext& context, backends::ModelPtr model, std::vector<std::string> nodes)
+  SplitLoad(CoreContext& context, backends::ModelPtr model, std::vector<std::string> nodes)
       : context_(context), model_(std::move(model)), nodes_(std::move(nodes)) {}
 
   // True, once the group serves. A group that can't start is given up; if the client disconnects, the group stays.
-  // Errors: those of Node::split(); nowhere: why it failed.
+  // Errors: those of MemberRuntime::split(); nowhere: why it failed.
   async::Task<Result<bool>> run();
   SplitProgress progress() const { return progress_; }
 
  private:
-  async::Task<Result<fleet::Node::Split>> order();
+  async::Task<Result<fleet::MemberRuntime::Split>> order();
   // Nothing: not decided yet.
-  std::optional<Result<bool>> look(const fleet::Node::Split& split);
+  std::optional<Result<bool>> look(const fleet::MemberRuntime::Split& split);
 
-  ApiContext& context_;
+  CoreContext& context_;
   const backends::ModelPtr model_;
   const std::vector<std::string> nodes_;
   SplitProgress progress_;

@@ -9,10 +9,11 @@
 #include <limits>
 
 #include "api/access/admission.h"
-#include "api/inference/find_model.h"
-#include "api/query.h"
-#include "api/reader_places.h"
-#include "api/routes.h"
+#include "api/admin/routes.h"
+#include "api/base/core_routes.h"
+#include "api/base/query.h"
+#include "api/base/reader_places.h"
+#include "api/files/find_model.h"
 #include "base/log.h"
 #include "dialects/error_filter.h"
 #include "http/sse.h"
@@ -36,7 +37,7 @@ struct LogLines {
 class LogSource {
  public:
   // Starts with the last `lines` lines. No model: the server's log.
-  LogSource(ApiContext& context, std::optional<ModelName> model, std::size_t lines)
+  LogSource(AdminContext& context, std::optional<ModelName> model, std::size_t lines)
       : context_(context), model_(std::move(model)), first_lines_(lines) {}
 
   // Lines that follow; none: there are none yet.
@@ -60,9 +61,9 @@ class LogSource {
  private:
   // A file may be long, or on a slow disk, so it is read on another thread; a read may outlive a caller that left.
   async::Task<std::vector<std::string>> read_file() {
-    if (context_.body_threads == nullptr) co_return reader_->read();
+    if (context_.bodies.threads == nullptr) co_return reader_->read();
     auto work = [reader = reader_] { return reader->read(); };
-    co_return co_await context_.body_threads->run(std::move(work));
+    co_return co_await context_.bodies.threads->run(std::move(work));
   }
 
   async::Task<LogLines> read_model() {
@@ -70,13 +71,13 @@ class LogSource {
     // The last lines of a process come before those of the next one, of which none is left out.
     if (reader_) found.lines = co_await read_file();
     if (found.lines.empty()) {
-      auto file = co_await context_.router.log_file(*model_);
+      auto file = co_await context_.core.router.log_file(*model_);
       const bool other = !file.empty() && (!reader_ || reader_->path() != file);
       // It may have written more while the router was asked.
       if (other && reader_) found.lines = co_await read_file();
       if (other && found.lines.empty()) {
-        const auto most = began_ ? std::numeric_limits<std::size_t>::max() : first_lines_;
-        reader_ = std::make_shared<proc::LogReader>(std::move(file), most);
+        const auto max = began_ ? std::numeric_limits<std::size_t>::max() : first_lines_;
+        reader_ = std::make_shared<proc::LogReader>(std::move(file), max);
         found.lines = co_await read_file();
       }
       began_ = true;
@@ -85,7 +86,7 @@ class LogSource {
     co_return found;
   }
 
-  ApiContext& context_;
+  AdminContext& context_;
   const std::optional<ModelName> model_;
   const std::size_t first_lines_;
   std::optional<std::uint64_t> next_;
@@ -95,19 +96,19 @@ class LogSource {
 
 class LogFeed final : public http::BodySource {
  public:
-  LogFeed(ApiContext& context, std::shared_ptr<void> place, Admission admission, LogSource source)
+  LogFeed(AdminContext& context, std::shared_ptr<void> place, Admission admission, LogSource source)
       : context_(context),
         place_(std::move(place)),
         admission_(std::move(admission)),
         source_(std::move(source)),
-        events_(context.router) {}
+        events_(context.core.router) {}
 
   async::Task<Result<std::string_view>> read() override {
     while (!ended_ && admission_.holds()) {
       // A steady flow of lines comes in few events.
-      if (read_at_) co_await context_.timers.sleep_until(*read_at_ + kShortestLogInterval);
+      if (read_at_) co_await context_.core.timers.sleep_until(*read_at_ + kShortestLogInterval);
       const auto found = co_await source_.read();
-      const auto now = context_.timers.now();
+      const auto now = context_.core.timers.now();
       read_at_ = now;
       // The first event comes at once, so that a client knows that there are no lines.
       if (!found.lines.empty() || found.missed > 0 || !last_sent_) {
@@ -139,7 +140,7 @@ class LogFeed final : public http::BodySource {
     return text_;
   }
 
-  ApiContext& context_;
+  AdminContext& context_;
   const std::shared_ptr<void> place_;
   const Admission admission_;
   LogSource source_;
@@ -150,7 +151,7 @@ class LogFeed final : public http::BodySource {
   bool ended_ = false;
 };
 
-async::Task<http::Response> read_logs(ApiContext& context, std::shared_ptr<ReaderPlaces> places,
+async::Task<http::Response> read_logs(AdminContext& context, std::shared_ptr<ReaderPlaces> places,
                                       http::Request request) {
   const auto query = request.head.query();
   const auto count = query_number(query, "lines", 0, kMaxLogLines);
@@ -159,7 +160,7 @@ async::Task<http::Response> read_logs(ApiContext& context, std::shared_ptr<Reade
   if (!follow) co_return dialects::error_response(follow.error());
   std::optional<ModelName> model;
   if (auto name = http::query_value(query, "model"); name && !name->empty()) {
-    const auto found = co_await find_own_model(context, std::move(*name));
+    const auto found = co_await find_own_model(context.files, std::move(*name));
     if (!found) co_return dialects::error_response(found.error());
     model = (*found)->name;
   }
@@ -167,7 +168,7 @@ async::Task<http::Response> read_logs(ApiContext& context, std::shared_ptr<Reade
   if (*follow) {
     auto place = ReaderPlaces::take(places);
     if (!place) co_return dialects::error_response(place.error());
-    Admission admission(context.keys, request.caller.key);
+    Admission admission(context.access.keys, request.caller.key);
     co_return http::Response::event_stream(
         std::make_unique<LogFeed>(context, std::move(*place), std::move(admission), std::move(source)));
   }
@@ -179,7 +180,7 @@ async::Task<http::Response> read_logs(ApiContext& context, std::shared_ptr<Reade
 
 }  // namespace
 
-void add_logs(std::vector<http::Route>& routes, ApiContext& context) {
+void add_logs(std::vector<http::Route>& routes, AdminContext& context) {
   const auto places = std::make_shared<ReaderPlaces>(context.max_event_readers);
   add_core(routes, "GET", "logs", [&context, places](http::Request request, http::PathParams) {
     return read_logs(context, places, std::move(request));

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "api/routes.h"
+#include "api/admin/routes.h"
+#include "api/base/core_routes.h"
 #include "json/writer.h"
 #include "residency/instance_state.h"
 
@@ -83,7 +84,7 @@ void write_pools(json::Writer& out, const router::MemoryReport& memory, const Na
   out.end_array();
 }
 
-async::Task<http::Response> memory(ApiContext& context) {
+async::Task<http::Response> memory(CoreContext& context) {
   const auto memory = co_await context.router.memory();
   const auto names = names_of(memory.report);
   std::string body;
@@ -103,7 +104,7 @@ async::Task<http::Response> memory(ApiContext& context) {
 
 }  // namespace
 
-void add_memory(std::vector<http::Route>& routes, ApiContext& context) {
+void add_memory(std::vector<http::Route>& routes, CoreContext& context) {
   add_core(routes, "GET", "memory", [&context](http::Request, http::PathParams) { return memory(context); });
 }
 

@@ -4,19 +4,20 @@
 #include <algorithm>
 #include <deque>
 #include <iterator>
-#include <mutex>
 
 #include <fmt/format.h>
 
 #include "api/admin/allotment_json.h"
 #include "api/admin/mesh_json.h"
-#include "api/inference/load_body.h"
-#include "api/routes.h"
+#include "api/admin/routes.h"
+#include "api/base/command_body.h"
+#include "api/base/core_routes.h"
 #include "async/spawned_task.h"
+#include "base/mutex.h"
 #include "dialects/error_filter.h"
 #include "fleet/base/errors.h"
 #include "fleet/base/not_found.h"
-#include "fleet/node/node.h"
+#include "fleet/node/member_runtime.h"
 #include "http/sse.h"
 #include "json/writer.h"
 #include "mesh/catalog/choice.h"
@@ -27,6 +28,7 @@
 namespace corral::api {
 namespace {
 
+using fleet::MemberRuntime;
 using protocol::Field;
 
 constexpr Millis kStepInterval{50};
@@ -92,21 +94,21 @@ using Joining = async::SpawnedTask<Result<fleet::MeshViewPtr>>;
 
 // Passes the steps of a join from the loop of the mesh to the loop of the request.
 struct Steps {
-  std::mutex mutex;
-  std::deque<fleet::JoinProgress> steps;
+  Mutex mutex;
+  std::deque<fleet::JoinProgress> steps GUARDED_BY(mutex);
 };
 
 // The join as events: one for each step, then complete or error. Destroying them cancels the join.
 class JoinEvents final : public http::BodySource {
  public:
-  JoinEvents(ApiContext& context, std::shared_ptr<Steps> steps, std::unique_ptr<Joining> joining)
+  JoinEvents(AdminContext& context, std::shared_ptr<Steps> steps, std::unique_ptr<Joining> joining)
       : context_(context), steps_(std::move(steps)), joining_(std::move(joining)) {}
 
   async::Task<Result<std::string_view>> read() override {
     if (!joining_) co_return std::string_view();
     text_.clear();
     while (text_.empty()) {
-      const bool done = co_await joining_->wait(context_.timers, kStepInterval);
+      const bool done = co_await joining_->wait(context_.core.timers, kStepInterval);
       append_steps();
       if (done) append_end();
     }
@@ -115,7 +117,7 @@ class JoinEvents final : public http::BodySource {
 
  private:
   void append_steps() {
-    const std::scoped_lock lock(steps_->mutex);
+    const MutexLock lock(steps_->mutex);
     for (const auto& step : steps_->steps) {
       std::string payload;
       json::Writer out(payload);
@@ -132,14 +134,14 @@ class JoinEvents final : public http::BodySource {
                     : http::sse_event("error", protocol::error_body(result.error()));
   }
 
-  ApiContext& context_;
+  AdminContext& context_;
   const std::shared_ptr<Steps> steps_;
   std::unique_ptr<Joining> joining_;
   std::string text_;
 };
 
-async::Task<http::Response> join(ApiContext& context, http::Request request) {
-  const auto peek = co_await checked_body(context, request, table<kJoinFields>());
+async::Task<http::Response> join(AdminContext& context, http::Request request) {
+  const auto peek = co_await checked_body(context.bodies, request, table<kJoinFields>());
   if (!peek) co_return dialects::error_response(peek.error());
   auto token = mesh::parse_token(peek->root().find("token").as_string());
   if (!token) {
@@ -148,14 +150,14 @@ async::Task<http::Response> join(ApiContext& context, http::Request request) {
   }
   const auto stream = peek->root().find("stream");
   if (!stream.found() || !stream.as_bool()) {
-    auto joining = context.node->join(std::move(*token), {});
+    auto joining = context.core.node->join(std::move(*token), {});
     const auto view = co_await std::move(joining);
     if (!view) co_return dialects::error_response(view.error());
     co_return answer(mesh_body(**view));
   }
   const auto steps = std::make_shared<Steps>();
-  auto joining = context.node->join(std::move(*token), [steps](fleet::JoinProgress progress) {
-    const std::scoped_lock lock(steps->mutex);
+  auto joining = context.core.node->join(std::move(*token), [steps](fleet::JoinProgress progress) {
+    const MutexLock lock(steps->mutex);
     steps->steps.push_back(std::move(progress));
   });
   const auto executor = co_await async::asio::this_coro::executor;
@@ -169,32 +171,34 @@ async::Task<http::Response> leave(fleet::Node& node) {
   co_return answer(mesh_body(*node.view()));
 }
 
-async::Task<http::Response> tokens(ApiContext& context) {
-  const auto listed = co_await context.node->tokens();
+async::Task<http::Response> tokens(AdminContext& context) {
+  auto listing = context.core.node->ask(&MemberRuntime::tokens);
+  const auto listed = co_await std::move(listing);
   if (!listed) co_return dialects::error_response(listed.error());
   std::string body;
   json::Writer out(body);
   out.begin_object().key("tokens").begin_array();
   for (const auto& token : *listed) {
     out.begin_object();
-    write_token(out, token, context.timers.wall_now());
+    write_token(out, token, context.core.timers.wall_now());
     out.end_object();
   }
   out.end_array().end_object();
   co_return answer(std::move(body));
 }
 
-async::Task<http::Response> make_token(ApiContext& context, http::Request request) {
-  const auto peek = co_await checked_body(context, request, table<kTokenFields>(), true);
+async::Task<http::Response> make_token(AdminContext& context, http::Request request) {
+  const auto peek = co_await checked_body(context.bodies, request, table<kTokenFields>(), true);
   if (!peek) co_return dialects::error_response(peek.error());
   const auto wanted = peek->root().find("expires_in");
   const std::chrono::seconds lifetime(wanted.found() && !wanted.is_null() ? wanted.as_integer() : kUsualLifetime);
-  const auto made = co_await context.node->invite(lifetime);
+  auto inviting = context.core.node->ask(&MemberRuntime::invite, lifetime);
+  const auto made = co_await std::move(inviting);
   if (!made) co_return dialects::error_response(made.error());
   std::string body;
   json::Writer out(body);
   out.begin_object().field("token", made->text);
-  write_token(out, made->token, context.timers.wall_now());
+  write_token(out, made->token, context.core.timers.wall_now());
   out.key("addresses").begin_array();
   for (const auto& address : made->addresses) out.value(mesh::to_text(address));
   out.end_array().end_object();
@@ -202,7 +206,7 @@ async::Task<http::Response> make_token(ApiContext& context, http::Request reques
 }
 
 async::Task<http::Response> withdraw(fleet::Node& node, std::string id) {
-  auto withdrawing = node.withdraw(id);
+  auto withdrawing = node.ask(&MemberRuntime::withdraw, id);
   const auto withdrawn = co_await std::move(withdrawing);
   if (!withdrawn) co_return dialects::error_response(withdrawn.error());
   std::string body;
@@ -210,12 +214,12 @@ async::Task<http::Response> withdraw(fleet::Node& node, std::string id) {
   co_return answer(std::move(body));
 }
 
-async::Task<http::Response> revoke(ApiContext& context, http::Request request) {
-  const auto peek = co_await checked_body(context, request, table<kRevokeFields>());
+async::Task<http::Response> revoke(AdminContext& context, http::Request request) {
+  const auto peek = co_await checked_body(context.bodies, request, table<kRevokeFields>());
   if (!peek) co_return dialects::error_response(peek.error());
   const auto all = peek->root().find("with_admitted");
-  auto revoking =
-      context.node->revoke(std::string(peek->root().find("node").as_string()), all.found() && all.as_bool());
+  auto revoking = context.core.node->ask(&MemberRuntime::revoke, std::string(peek->root().find("node").as_string()),
+                                         all.found() && all.as_bool());
   const auto revoked = co_await std::move(revoking);
   if (!revoked) co_return dialects::error_response(revoked.error());
   std::string body;
@@ -246,8 +250,8 @@ void prefer_own(mesh::Choice& choice, const mesh::NodeId& self) {
 }
 
 // The node that a request for this model would get now, and why not another one.
-async::Task<http::Response> why(ApiContext& context, std::string model) {
-  const auto view = context.node->view();
+async::Task<http::Response> why(AdminContext& context, std::string model) {
+  const auto view = context.core.node->view();
   // A node that is still joining knows members, but isn't connected with them.
   const bool outside = view->phase == fleet::MeshPhase::none || view->phase == fleet::MeshPhase::joining;
   if (!view->catalog || outside) {
@@ -256,7 +260,7 @@ async::Task<http::Response> why(ApiContext& context, std::string model) {
   }
   const auto found = view->catalog->find(model);
   if (found.model == nullptr || !found.away.empty()) {
-    const auto error = fleet::why_not_found(*view->catalog, model, found, context.timers.now());
+    const auto error = fleet::why_not_found(*view->catalog, model, found, context.core.timers.now());
     co_return dialects::error_response(error);
   }
   mesh::ChoiceQuery query;
@@ -274,19 +278,20 @@ async::Task<http::Response> why(ApiContext& context, std::string model) {
 }
 
 // Findings about the files of this server's configuration.
-std::vector<fleet::Finding> configuration_findings(const ApiContext& context) {
+std::vector<fleet::Finding> configuration_findings(const AdminContext& context) {
   std::vector<fleet::Finding> findings;
   const auto add = [&](std::string text) {
     findings.push_back({.verdict = fleet::CheckStatus::warning, .step = "configuration", .text = std::move(text)});
   };
-  if (context.settings != nullptr && !context.settings->problem().empty()) add(context.settings->problem());
+  if (context.core.settings != nullptr && !context.core.settings->problem().empty())
+    add(context.core.settings->problem());
   if (!context.backend_problems) return findings;
   for (auto& problem : context.backend_problems()) add(std::move(problem));
   return findings;
 }
 
-async::Task<http::Response> doctor(ApiContext& context) {
-  auto findings = co_await context.node->doctor();
+async::Task<http::Response> doctor(AdminContext& context) {
+  auto findings = co_await context.core.node->doctor();
   std::ranges::move(configuration_findings(context), std::back_inserter(findings));
   std::string body;
   json::Writer out(body);
@@ -314,27 +319,27 @@ std::string copy_body(const fleet::MeshView& view, const fleet::CopyView& copy) 
 // A copy as events: progress from time to time, then complete or error. The copy continues without a listener.
 class CopyEvents final : public http::BodySource {
  public:
-  CopyEvents(ApiContext& context, fleet::CopyView copy) : context_(context), copy_(std::move(copy)) {}
+  CopyEvents(AdminContext& context, fleet::CopyView copy) : context_(context), copy_(std::move(copy)) {}
 
   async::Task<Result<std::string_view>> read() override {
     if (ended_) co_return std::string_view();
-    const auto silent_until = context_.timers.now() + kCopySilence;
+    const auto silent_until = context_.core.timers.now() + kCopySilence;
     while (true) {
-      const auto view = context_.node->view();
+      const auto view = context_.core.node->view();
       const auto now = std::ranges::find(view->copies, copy_.content, &fleet::CopyView::content);
       if (now == view->copies.end()) {
-        if (told_) co_return end("error", given_up());
+        if (sent_) co_return end("error", given_up());
       } else if (now->state == fleet::CopyState::done) {
         co_return end("complete", copy_body(*view, *now));
       } else if (now->state == fleet::CopyState::failed) {
         co_return end("error", protocol::error_body({make_error_code(fleet::errc::copy_failed), now->problem}));
-      } else if (!std::exchange(told_, true) || now->done != copy_.done || now->state != copy_.state) {
+      } else if (!std::exchange(sent_, true) || now->done != copy_.done || now->state != copy_.state) {
         copy_ = *now;
         text_ = http::sse_event("progress", copy_body(*view, copy_));
         co_return text_;
       }
-      if (context_.timers.now() >= silent_until) co_return http::kSsePing;
-      co_await context_.timers.sleep_for(kCopyInterval);
+      if (context_.core.timers.now() >= silent_until) co_return http::kSsePing;
+      co_await context_.core.timers.sleep_for(kCopyInterval);
     }
   }
 
@@ -349,29 +354,29 @@ class CopyEvents final : public http::BodySource {
     return text_;
   }
 
-  ApiContext& context_;
+  AdminContext& context_;
   fleet::CopyView copy_;  // as of the last event
-  bool told_ = false, ended_ = false;
+  bool sent_ = false, ended_ = false;
   std::string text_;
 };
 
 // Orders the copy. Without events the answer comes at once, and mesh/copies shows the progress.
-async::Task<http::Response> pull(ApiContext& context, http::Request request) {
-  const auto peek = co_await checked_body(context, request, table<kPullFields>());
+async::Task<http::Response> pull(AdminContext& context, http::Request request) {
+  const auto peek = co_await checked_body(context.bodies, request, table<kPullFields>());
   if (!peek) co_return dialects::error_response(peek.error());
   std::string model(peek->root().find("model").as_string());
   const auto stream = peek->root().find("stream");
-  auto ordering = context.node->copy(std::move(model));
+  auto ordering = context.core.node->ask(&MemberRuntime::copy, std::move(model));
   const auto ordered = co_await std::move(ordering);
   if (!ordered) co_return dialects::error_response(ordered.error());
   if (stream.found() && stream.as_bool()) {
     co_return http::Response::event_stream(std::make_unique<CopyEvents>(context, *ordered));
   }
-  co_return http::Response::json(202, copy_body(*context.node->view(), *ordered));
+  co_return http::Response::json(202, copy_body(*context.core.node->view(), *ordered));
 }
 
 async::Task<http::Response> cancel_copy(fleet::Node& node, std::string model) {
-  auto cancelling = node.cancel_copy(std::move(model));
+  auto cancelling = node.ask(&MemberRuntime::cancel_copy, std::move(model));
   const auto done = co_await std::move(cancelling);
   if (!done) co_return dialects::error_response(done.error());
   co_return answer(R"({"cancelled":true})");
@@ -379,7 +384,7 @@ async::Task<http::Response> cancel_copy(fleet::Node& node, std::string model) {
 
 }  // namespace
 
-void add_mesh(std::vector<http::Route>& routes, ApiContext& context) {
+void add_mesh(std::vector<http::Route>& routes, AdminContext& context) {
   const auto add = [&](const char* method, std::string_view path, auto handle) {
     add_core(routes, method, path, [&context, handle](http::Request request, http::PathParams params) {
       return handle(context, std::move(request), std::move(params));
@@ -387,26 +392,29 @@ void add_mesh(std::vector<http::Route>& routes, ApiContext& context) {
   };
   using Request = http::Request;
   using Params = http::PathParams;
-  add("GET", "mesh", [](ApiContext& with, Request, Params) { return status(*with.node); });
-  add("POST", "mesh/create", [](ApiContext& with, Request, Params) { return create(*with.node); });
-  add("POST", "mesh/join", [](ApiContext& with, Request request, Params) { return join(with, std::move(request)); });
-  add("POST", "mesh/leave", [](ApiContext& with, Request, Params) { return leave(*with.node); });
-  add("GET", "mesh/tokens", [](ApiContext& with, Request, Params) { return tokens(with); });
+  add("GET", "mesh", [](AdminContext& with, Request, Params) { return status(*with.core.node); });
+  add("POST", "mesh/create", [](AdminContext& with, Request, Params) { return create(*with.core.node); });
+  add("POST", "mesh/join", [](AdminContext& with, Request request, Params) { return join(with, std::move(request)); });
+  add("POST", "mesh/leave", [](AdminContext& with, Request, Params) { return leave(*with.core.node); });
+  add("GET", "mesh/tokens", [](AdminContext& with, Request, Params) { return tokens(with); });
   add("POST", "mesh/tokens",
-      [](ApiContext& with, Request request, Params) { return make_token(with, std::move(request)); });
+      [](AdminContext& with, Request request, Params) { return make_token(with, std::move(request)); });
   add("DELETE", "mesh/tokens/{id}",
-      [](ApiContext& with, Request, Params params) { return withdraw(*with.node, std::move(params["id"])); });
+      [](AdminContext& with, Request, Params params) { return withdraw(*with.core.node, std::move(params["id"])); });
   add("POST", "mesh/revoke",
-      [](ApiContext& with, Request request, Params) { return revoke(with, std::move(request)); });
-  add("POST", "mesh/pull", [](ApiContext& with, Request request, Params) { return pull(with, std::move(request)); });
-  add("GET", "mesh/copies", [](ApiContext& with, Request, Params) { return show(*with.node, write_copies_here); });
-  add("DELETE", "mesh/copies/{model...}",
-      [](ApiContext& with, Request, Params params) { return cancel_copy(*with.node, std::move(params["model"])); });
-  add("GET", "mesh/nodes", [](ApiContext& with, Request, Params) { return show(*with.node, write_nodes); });
-  add("GET", "mesh/doctor", [](ApiContext& with, Request, Params) { return doctor(with); });
+      [](AdminContext& with, Request request, Params) { return revoke(with, std::move(request)); });
+  add("POST", "mesh/pull", [](AdminContext& with, Request request, Params) { return pull(with, std::move(request)); });
+  add("GET", "mesh/copies",
+      [](AdminContext& with, Request, Params) { return show(*with.core.node, write_copies_here); });
+  add("DELETE", "mesh/copies/{model...}", [](AdminContext& with, Request, Params params) {
+    return cancel_copy(*with.core.node, std::move(params["model"]));
+  });
+  add("GET", "mesh/nodes", [](AdminContext& with, Request, Params) { return show(*with.core.node, write_nodes); });
+  add("GET", "mesh/doctor", [](AdminContext& with, Request, Params) { return doctor(with); });
   add("GET", "mesh/why/{model...}",
-      [](ApiContext& with, Request, Params params) { return why(with, std::move(params["model"])); });
-  add("GET", "mesh/models", [](ApiContext& with, Request, Params) { return show(*with.node, write_mesh_models); });
+      [](AdminContext& with, Request, Params params) { return why(with, std::move(params["model"])); });
+  add("GET", "mesh/models",
+      [](AdminContext& with, Request, Params) { return show(*with.core.node, write_mesh_models); });
 }
 
 }  // namespace corral::api

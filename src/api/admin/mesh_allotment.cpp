@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include "api/admin/allotment_json.h"
-#include "api/inference/load_body.h"
-#include "api/routes.h"
+#include "api/admin/routes.h"
+#include "api/base/command_body.h"
+#include "api/base/core_routes.h"
 #include "dialects/error_filter.h"
 #include "fleet/base/errors.h"
 #include "fleet/base/not_found.h"
-#include "fleet/node/node.h"
+#include "fleet/node/member_runtime.h"
 #include "json/writer.h"
 #include "protocol/errors.h"
 #include "protocol/fields.h"
@@ -46,15 +47,15 @@ async::Task<http::Response> plan(fleet::Node& node) {
   co_return answer(std::move(body));
 }
 
-async::Task<http::Response> plan_of(ApiContext& context, std::string model) {
-  const auto view = context.node->view();
+async::Task<http::Response> plan_of(AdminContext& context, std::string model) {
+  const auto view = context.core.node->view();
   if (!view->catalog || !view->in_mesh()) {
     const Error error(make_error_code(fleet::errc::no_mesh), "this node is in no mesh");
     co_return dialects::error_response(error);
   }
   const auto found = view->catalog->find(model);
   if (found.model == nullptr) {
-    const auto error = fleet::why_not_found(*view->catalog, model, found, context.timers.now());
+    const auto error = fleet::why_not_found(*view->catalog, model, found, context.core.timers.now());
     co_return dialects::error_response(error);
   }
   std::string body;
@@ -84,8 +85,8 @@ Result<fleet::AllotCommand> patch_of(json::View body) {
   return named ? fleet::AllotCommand::assign : nothing ? fleet::AllotCommand::nothing : fleet::AllotCommand::release;
 }
 
-async::Task<http::Response> assign(ApiContext& context, http::Request request) {
-  const auto peek = co_await checked_body(context, request, table<kAssignFields>());
+async::Task<http::Response> assign(AdminContext& context, http::Request request) {
+  const auto peek = co_await checked_body(context.bodies, request, table<kAssignFields>());
   if (!peek) co_return dialects::error_response(peek.error());
   const auto body = peek->root();
   const auto wanted = patch_of(body);
@@ -93,7 +94,7 @@ async::Task<http::Response> assign(ApiContext& context, http::Request request) {
   std::string node(body.find("node").as_string());
   std::string model;
   if (*wanted == fleet::AllotCommand::assign) model = body.find("model").as_string();
-  auto assigning = context.node->assign(node, *wanted, model);
+  auto assigning = context.core.node->ask(&fleet::MemberRuntime::assign, node, *wanted, model);
   const auto assigned = co_await std::move(assigning);
   if (!assigned) co_return dialects::error_response(assigned.error());
   std::string text;
@@ -107,18 +108,18 @@ async::Task<http::Response> assign(ApiContext& context, http::Request request) {
 }
 
 // The answer lists nodes that refuse; it is an error only if all of them do.
-async::Task<http::Response> unload(ApiContext& context, http::Request request) {
-  const auto peek = co_await checked_body(context, request, table<kUnloadFields>());
+async::Task<http::Response> unload(AdminContext& context, http::Request request) {
+  const auto peek = co_await checked_body(context.bodies, request, table<kUnloadFields>());
   if (!peek) co_return dialects::error_response(peek.error());
   std::string model(peek->root().find("model").as_string());
-  auto unloading = context.node->unload(model);
+  auto unloading = context.core.node->ask(&fleet::MemberRuntime::unload, model);
   const auto done = co_await std::move(unloading);
   if (!done) co_return dialects::error_response(done.error());
-  if (done->told.empty() && !done->refused.empty()) co_return dialects::error_response(done->refused.front());
+  if (done->accepted.empty() && !done->refused.empty()) co_return dialects::error_response(done->refused.front());
   std::string text;
   json::Writer out(text);
   out.begin_object().field("status", "success").field("model", model).key("nodes").begin_array();
-  for (const auto& node : done->told) out.value(node);
+  for (const auto& node : done->accepted) out.value(node);
   out.end_array().key("refused").begin_array();
   for (const auto& error : done->refused) out.value(error.message);
   out.end_array().end_object();
@@ -127,7 +128,7 @@ async::Task<http::Response> unload(ApiContext& context, http::Request request) {
 
 }  // namespace
 
-void add_mesh_allotment(std::vector<http::Route>& routes, ApiContext& context) {
+void add_mesh_allotment(std::vector<http::Route>& routes, AdminContext& context) {
   const auto add = [&](const char* method, std::string_view path, auto handle) {
     add_core(routes, method, path, [&context, handle](http::Request request, http::PathParams params) {
       return handle(context, std::move(request), std::move(params));
@@ -135,13 +136,13 @@ void add_mesh_allotment(std::vector<http::Route>& routes, ApiContext& context) {
   };
   using Request = http::Request;
   using Params = http::PathParams;
-  add("GET", "mesh/plan", [](ApiContext& with, Request, Params) { return plan(*with.node); });
+  add("GET", "mesh/plan", [](AdminContext& with, Request, Params) { return plan(*with.core.node); });
   add("GET", "mesh/plan/{model...}",
-      [](ApiContext& with, Request, Params params) { return plan_of(with, std::move(params["model"])); });
+      [](AdminContext& with, Request, Params params) { return plan_of(with, std::move(params["model"])); });
   add("POST", "mesh/assign",
-      [](ApiContext& with, Request request, Params) { return assign(with, std::move(request)); });
+      [](AdminContext& with, Request request, Params) { return assign(with, std::move(request)); });
   add("POST", "mesh/unload",
-      [](ApiContext& with, Request request, Params) { return unload(with, std::move(request)); });
+      [](AdminContext& with, Request request, Params) { return unload(with, std::move(request)); });
 }
 
 }  // namespace corral::api

@@ -8,7 +8,8 @@
 #include <unistd.h>
 
 #include "api/admin/children.h"
-#include "api/routes.h"
+#include "api/admin/routes.h"
+#include "api/base/core_routes.h"
 #include "api/supply/download_json.h"
 #include "api/supply/supply.h"
 #include "protocol/answers/metrics_merge.h"
@@ -146,19 +147,19 @@ double open_descriptors() {
   return static_cast<double>(std::distance(begin(descriptors), end(descriptors)));
 }
 
-void write_process(MetricsText& out, const ApiContext& context, Millis uptime) {
+void write_process(MetricsText& out, const AdminContext& context, Millis uptime) {
   out.family("corral_info", MetricType::gauge, "1, with the version of the program");
-  const MetricLabel version[] = {{"version", context.version}};
+  const MetricLabel version[] = {{"version", context.core.about.version}};
   out.sample(version, 1);
   const double seconds = std::chrono::duration<double>(uptime).count();
-  const double now = static_cast<double>(epoch_millis(context.timers.wall_now())) / 1000;
+  const double now = static_cast<double>(epoch_millis(context.core.timers.wall_now())) / 1000;
   write_gauge(out, "process_start_time_seconds", "When the router started", now - seconds);
   write_gauge(out, "corral_uptime_seconds", "Time since the router started", seconds);
   write_gauge(out, "process_resident_memory_bytes", "Resident memory of the router", resident_bytes());
   write_gauge(out, "process_open_fds", "File descriptors of the router", open_descriptors());
 }
 
-void write_house(MetricsText& out, ApiContext& context, const router::Report& report) {
+void write_house(MetricsText& out, AdminContext& context, const router::Report& report) {
   const auto& snapshot = report.snapshot;
   for (const auto& family : kTypes) {
     out.family(family.name, MetricType::gauge, family.help);
@@ -172,7 +173,7 @@ void write_house(MetricsText& out, ApiContext& context, const router::Report& re
   write_gauge(out, "corral_load_queue_length", "Models in the load queue", static_cast<double>(snapshot.queue.size()));
   write_gauge(out, "corral_load_queue_waiters", "Requests that wait for these models", static_cast<double>(waiters));
   std::array<double, 2> requests{};
-  for (const auto& request : context.forwarder.requests().list())
+  for (const auto& request : context.core.forwarder.requests().list())
     if (request.kind == router::RequestKind::inference) requests[request.running ? 1 : 0] += 1;
   out.family("corral_requests", MetricType::gauge, "Running inference requests");
   for (const std::size_t running : {0, 1}) {
@@ -224,7 +225,7 @@ constexpr StoreFamily kStore[] = {
     {"corral_store_failures_total", MetricType::counter, "Size of the file", &store::StoreCounts::failures},
 };
 
-void write_downloads(MetricsText& out, const downloads::DownloadManager& desk,
+void write_downloads(MetricsText& out, const downloads::DownloadManager& download_manager,
                      const std::vector<downloads::DownloadRow>& rows) {
   using downloads::DownloadState;
   out.family("corral_downloads", MetricType::gauge, "Downloads in the list, by status");
@@ -235,7 +236,7 @@ void write_downloads(MetricsText& out, const downloads::DownloadManager& desk,
                            rows, state, [](const downloads::DownloadRow& row) { return row.view.state; })));
   }
   out.family("corral_download_bytes_total", MetricType::counter, "Downloaded bytes of models");
-  out.sample({}, static_cast<double>(desk.bytes_fetched()));
+  out.sample({}, static_cast<double>(download_manager.bytes_fetched()));
 }
 
 void write_store(MetricsText& out, const store::StoreCounts& counts) {
@@ -348,9 +349,9 @@ void unlabel(std::string& text, std::size_t from) {
   }
 }
 
-async::Task<http::Response> metrics(ApiContext& context) {
-  const auto answers = co_await ask_children(context, "/metrics", kPatience);
-  const auto report = co_await context.router.metrics();
+async::Task<http::Response> metrics(AdminContext& context) {
+  const auto answers = co_await ask_children(context.core, "/metrics", kPatience);
+  const auto report = co_await context.core.router.metrics();
   std::string text;
   MetricsText out(text);
   write_process(out, context, report.uptime);
@@ -360,24 +361,24 @@ async::Task<http::Response> metrics(ApiContext& context) {
     out.family(family.name, family.type, family.help);
     for (const auto& [model, counted] : report.models) family.write(out, model.value(), counted);
   }
-  if (context.supply != nullptr) {
-    const auto rows = co_await context.supply->desk.list();
-    write_downloads(out, context.supply->desk, rows);
+  if (context.supply.supply != nullptr) {
+    const auto rows = co_await context.supply.supply->download_manager.list();
+    write_downloads(out, context.supply.supply->download_manager, rows);
   }
-  if (context.store != nullptr) write_store(out, context.store->counts());
-  if (context.node != nullptr) write_mesh(out, *context.node->view());
+  if (context.core.store != nullptr) write_store(out, context.core.store->counts());
+  if (context.core.node != nullptr) write_mesh(out, *context.core.node->view());
   const auto engines = text.size();
   write_engines(out, text, answers);
-  if (context.one_model) unlabel(text, engines);
+  if (context.core.one_model) unlabel(text, engines);
   auto response = http::Response::text(200, protocol::kMetricsContentType, std::move(text));
-  const auto started = epoch_millis(context.timers.wall_now()) - report.uptime.count();
+  const auto started = epoch_millis(context.core.timers.wall_now()) - report.uptime.count();
   response.head.headers.add("Process-Start-Time-Unix", std::to_string(started / 1000));
   co_return response;
 }
 
 }  // namespace
 
-void add_metrics(std::vector<http::Route>& routes, ApiContext& context) {
+void add_metrics(std::vector<http::Route>& routes, AdminContext& context) {
   const http::RouteHandler on_metrics = [&context](http::Request, http::PathParams) { return metrics(context); };
   add_core(routes, "GET", "metrics", on_metrics);
   routes.push_back({"GET", "/metrics", on_metrics});

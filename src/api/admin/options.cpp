@@ -1,8 +1,10 @@
 // Saved and effective options of a model: GET, POST and DELETE models/{id}/options.
 #include "api/access/rights.h"
-#include "api/inference/find_model.h"
-#include "api/inference/load_body.h"
-#include "api/routes.h"
+#include "api/admin/load_body.h"
+#include "api/admin/routes.h"
+#include "api/base/command_body.h"
+#include "api/base/core_routes.h"
+#include "api/files/find_model.h"
 #include "base/log.h"
 #include "config/load/default_options.h"
 #include "config/load/llama_args.h"
@@ -53,13 +55,13 @@ json::Object load_body_of(const models::ModelInfo& model, const config::LoadOpti
   return body;
 }
 
-http::Response answer(const ApiContext& context, const models::ModelInfo& model, const router::OptionReport& report) {
+http::Response answer(const AdminContext& context, const models::ModelInfo& model, const router::OptionReport& report) {
   const json::Object body{{"model_name", model.name.value()},
                           {"recipe", model.recipe},
                           {"saved", object_of(report.saved)},
                           {"effective", load_body_of(model, report.effective)},
                           {"defaults", object_of(report.defaults)},
-                          {"sources", sources_of(report, context.settings)},
+                          {"sources", sources_of(report, context.core.settings)},
                           {"context_length", report.window.usable},
                           {"max_context_length", report.window.trained},
                           {"warnings", warnings_of(report)},
@@ -72,12 +74,12 @@ http::Response answer(const ApiContext& context, const models::ModelInfo& model,
 }
 
 // `caller`: of a change, for the log.
-async::Task<http::Response> change(ApiContext& context, std::string id, router::OptionChange wanted,
+async::Task<http::Response> change(AdminContext& context, std::string id, router::OptionChange wanted,
                                    std::string caller = {}) {
-  const auto model = co_await find_own_model(context, std::move(id));
+  const auto model = co_await find_own_model(context.files, std::move(id));
   if (!model) co_return dialects::error_response(model.error());
-  const bool saves = !wanted.dry_run && !wanted.only_tell;
-  const auto report = co_await context.router.options(*model, std::move(wanted));
+  const bool saves = !wanted.dry_run && !wanted.skip_preflight;
+  const auto report = co_await context.core.router.options(*model, std::move(wanted));
   if (!report) co_return dialects::error_response(report.error());
   if (saves) log::info("api", "options of {} changed over HTTP by {}", (*model)->name.value(), caller);
   co_return answer(context, **model, *report);
@@ -109,13 +111,13 @@ Result<router::OptionChange> read_change(json::View body) {
   return router::OptionChange{.patch = std::move(*wanted), .dry_run = dry_run.found() && dry_run.as_bool()};
 }
 
-async::Task<http::Response> post(ApiContext& context, http::Request request, std::string id) {
-  const auto peek = co_await checked_body(context, request, option_fields());
+async::Task<http::Response> post(AdminContext& context, http::Request request, std::string id) {
+  const auto peek = co_await checked_body(context.bodies, request, option_fields());
   if (!peek) co_return dialects::error_response(peek.error());
   auto wanted = read_change(peek->root());
   if (!wanted) co_return dialects::error_response(wanted.error());
-  if (context.files) {
-    const auto allowed = co_await context.files->check(request.caller, wanted->patch.set);
+  if (context.access.gate) {
+    const auto allowed = co_await context.access.gate->check(request.caller, wanted->patch.set);
     if (!allowed) co_return dialects::error_response(allowed.error());
   }
   co_return co_await change(context, std::move(id), std::move(*wanted), caller_text(request.caller));
@@ -123,10 +125,10 @@ async::Task<http::Response> post(ApiContext& context, http::Request request, std
 
 }  // namespace
 
-void add_options(std::vector<http::Route>& routes, ApiContext& context) {
+void add_options(std::vector<http::Route>& routes, AdminContext& context) {
   constexpr std::string_view kPath = "models/{id...}/options";
   add_core(routes, "GET", kPath, [&context](http::Request, http::PathParams params) {
-    return change(context, std::move(params["id"]), {.dry_run = true, .only_tell = true});
+    return change(context, std::move(params["id"]), {.dry_run = true, .skip_preflight = true});
   });
   add_core(routes, "POST", kPath, [&context](http::Request request, http::PathParams params) {
     return post(context, std::move(request), std::move(params["id"]));

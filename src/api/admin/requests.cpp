@@ -3,8 +3,9 @@
 
 #include "api/access/rights.h"
 #include "api/activity/activity_board.h"
-#include "api/errors.h"
-#include "api/routes.h"
+#include "api/admin/routes.h"
+#include "api/base/core_routes.h"
+#include "api/base/errors.h"
 #include "dialects/error_filter.h"
 #include "json/writer.h"
 
@@ -28,7 +29,7 @@ void write_seen(json::Writer& out, const router::RequestView& request, const Act
   if (seen->first_token_ms) out.field("first_token_ms", *seen->first_token_ms);
 }
 
-async::Task<http::Response> list(ApiContext& context, std::shared_ptr<ActivityBoard> board, http::Caller caller) {
+async::Task<http::Response> list(CoreContext& context, std::shared_ptr<ActivityBoard> board, http::Caller caller) {
   std::string body;
   json::Writer out(body);
   out.begin_object().key("requests").begin_array();
@@ -53,7 +54,7 @@ async::Task<http::Response> list(ApiContext& context, std::shared_ptr<ActivityBo
 }
 
 // To a caller without admin rights, requests of others don't exist.
-async::Task<http::Response> cancel(ApiContext& context, http::Caller caller, std::string id) {
+async::Task<http::Response> cancel(CoreContext& context, http::Caller caller, std::string id) {
   const auto owner = has(caller, kAdmin) ? std::nullopt : std::optional(router::OwnerId(caller.key));
   const auto found = context.forwarder.requests().cancel(RequestId(id), owner);
   if (found == 0) {
@@ -69,11 +70,7 @@ async::Task<http::Response> cancel(ApiContext& context, http::Caller caller, std
 
 }  // namespace
 
-void add_requests(std::vector<http::Route>& routes, ApiContext& context) {
-  add_requests(routes, context, std::make_shared<ActivityBoard>());
-}
-
-void add_requests(std::vector<http::Route>& routes, ApiContext& context, std::shared_ptr<ActivityBoard> board) {
+void add_requests(std::vector<http::Route>& routes, CoreContext& context, std::shared_ptr<ActivityBoard> board) {
   add_core(routes, "GET", "requests", [&context, board = std::move(board)](http::Request request, http::PathParams) {
     return list(context, board, std::move(request.caller));
   });

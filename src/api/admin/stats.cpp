@@ -2,8 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "api/admin/routes.h"
 #include "api/admin/stats_recorder.h"
-#include "api/routes.h"
+#include "api/base/core_routes.h"
 #include "json/writer.h"
 
 namespace corral::api {
@@ -63,10 +64,10 @@ void write_pool_column(json::Writer& out, const char* name, const StatsHistory& 
   out.end_array();
 }
 
-async::Task<http::Response> stats_history(ApiContext& context) {
-  const auto metrics = co_await context.router.metrics();
+async::Task<http::Response> stats_history(AdminContext& context) {
+  const auto metrics = co_await context.core.router.metrics();
   const auto history = co_await context.stats->history();
-  const auto now = epoch_millis(context.timers.wall_now());
+  const auto now = epoch_millis(context.core.timers.wall_now());
   std::string body;
   json::Writer out(body);
   out.begin_object().field("time", now).field("started", now - metrics.uptime.count());
@@ -89,7 +90,7 @@ async::Task<http::Response> stats_history(ApiContext& context) {
 
 }  // namespace
 
-void add_stats_history(std::vector<http::Route>& routes, ApiContext& context) {
+void add_stats_history(std::vector<http::Route>& routes, AdminContext& context) {
   add_core(routes, "GET", "stats/history",
            [&context](http::Request, http::PathParams) { return stats_history(context); });
 }

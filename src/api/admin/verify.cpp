@@ -9,10 +9,11 @@
 
 #include <fmt/format.h>
 
+#include "api/admin/routes.h"
+#include "api/base/command_body.h"
+#include "api/base/core_routes.h"
 #include "api/files/file_verifier.h"
-#include "api/inference/find_model.h"
-#include "api/inference/load_body.h"
-#include "api/routes.h"
+#include "api/files/find_model.h"
 #include "async/spawned_task.h"
 #include "base/secret.h"
 #include "dialects/error_filter.h"
@@ -89,13 +90,13 @@ std::string verified_body(const std::vector<VerifiedModel>& models) {
 }
 
 // Scans again, so that renamed files are no longer listed.
-async::Task<void> look_again(ApiContext& context, const Verified& verified) {
+async::Task<void> look_again(AdminContext& context, const Verified& verified) {
   const auto moved = [](const models::FileCheck& file) { return !file.moved_to.empty(); };
   const auto has_moved = [&](const VerifiedModel& model) { return std::ranges::any_of(model.files, moved); };
-  if (verified && std::ranges::any_of(*verified, has_moved)) co_await context.models.rescan();
+  if (verified && std::ranges::any_of(*verified, has_moved)) co_await context.files.models.rescan();
 }
 
-async::Task<Verified> verified_and_seen(ApiContext& context, async::Task<Verified> work) {
+async::Task<Verified> verified_and_seen(AdminContext& context, async::Task<Verified> work) {
   auto verified = co_await std::move(work);
   co_await look_again(context, verified);
   co_return verified;
@@ -104,12 +105,12 @@ async::Task<Verified> verified_and_seen(ApiContext& context, async::Task<Verifie
 // Destroying them stops the verification.
 class VerifyEvents final : public http::BodySource {
  public:
-  VerifyEvents(ApiContext& context, std::shared_ptr<VerifyProgress> progress, std::unique_ptr<Verifying> work)
+  VerifyEvents(AdminContext& context, std::shared_ptr<VerifyProgress> progress, std::unique_ptr<Verifying> work)
       : context_(context), progress_(std::move(progress)), work_(std::move(work)) {}
 
   async::Task<Result<std::string_view>> read() override {
     if (!work_) co_return std::string_view();
-    const bool done = co_await work_->wait(context_.timers, kVerifyInterval);
+    const bool done = co_await work_->wait(context_.core.timers, kVerifyInterval);
     if (!done) {
       text_ = progress_event();
       co_return text_;
@@ -131,14 +132,14 @@ class VerifyEvents final : public http::BodySource {
     return http::sse_event("progress", payload);
   }
 
-  ApiContext& context_;
+  AdminContext& context_;
   const std::shared_ptr<VerifyProgress> progress_;
   std::unique_ptr<Verifying> work_;
   std::string text_;
 };
 
-async::Task<http::Response> verify(ApiContext& context, http::Request request) {
-  const auto peek = co_await checked_body(context, request, verify_fields(), true);
+async::Task<http::Response> verify(AdminContext& context, http::Request request) {
+  const auto peek = co_await checked_body(context.bodies, request, verify_fields(), true);
   if (!peek) co_return dialects::error_response(peek.error());
   const auto body = peek->root();
   if (auto fine = check_members(body, verify_fields()); !fine) co_return dialects::error_response(fine.error());
@@ -154,15 +155,15 @@ async::Task<http::Response> verify(ApiContext& context, http::Request request) {
   if (name.empty()) name = text("model");
   std::vector<backends::ModelPtr> models;
   if (name.empty()) {
-    const auto catalog = co_await context.models.fresh_catalog();
+    const auto catalog = co_await context.files.models.fresh_catalog();
     models.assign(catalog->models().begin(), catalog->models().end());
   } else {
-    const auto model = co_await find_own_model(context, std::move(name));
+    const auto model = co_await find_own_model(context.files, std::move(name));
     if (!model) co_return dialects::error_response(model.error());
     models.push_back(*model);
   }
   const auto progress = std::make_shared<VerifyProgress>();
-  auto work = verified_and_seen(context, context.verifier->run(std::move(models), flag("quarantine"), progress));
+  auto work = verified_and_seen(context, context.files.verifier->run(std::move(models), flag("quarantine"), progress));
   if (!flag("stream")) {
     const auto verified = co_await std::move(work);
     if (!verified) co_return dialects::error_response(verified.error());
@@ -171,7 +172,7 @@ async::Task<http::Response> verify(ApiContext& context, http::Request request) {
   const auto executor = co_await async::asio::this_coro::executor;
   auto working = std::make_unique<Verifying>(executor, "verification", std::move(work));
   // An early error has its own HTTP status.
-  const bool done = co_await working->wait(context.timers, kVerifyInterval);
+  const bool done = co_await working->wait(context.core.timers, kVerifyInterval);
   if (done) {
     const auto verified = working->take();
     if (!verified) co_return dialects::error_response(verified.error());
@@ -189,7 +190,7 @@ const protocol::FieldTable& verify_fields() {
   return table;
 }
 
-void add_verify(std::vector<http::Route>& routes, ApiContext& context) {
+void add_verify(std::vector<http::Route>& routes, AdminContext& context) {
   add_core(routes, "POST", "verify",
            [&context](http::Request request, http::PathParams) { return verify(context, std::move(request)); });
 }

@@ -39,7 +39,7 @@ void DiskCatalog::scan() {
     last_scan_.store(timers_.now());
     std::unique_ptr<Scan> done;
     {
-      const std::scoped_lock lock(mutex_);
+      const MutexLock lock(mutex_);
       done = std::exchange(running_, std::move(next_));
       more = running_ != nullptr;
     }
@@ -53,7 +53,7 @@ async::Task<void> DiskCatalog::await_scan(bool begun_later) {
   const auto executor = co_await async::asio::this_coro::executor;
   const auto done = std::make_shared<async::Event>(executor);
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     join(begun_later).waiting.emplace_back(executor, done);
   }
   auto waiting = until_set(done);
@@ -75,7 +75,7 @@ async::Task<std::shared_ptr<const models::Catalog>> DiskCatalog::catalog() {
   // Before the first scan there is no catalog.
   if (last_scan_.load() == MonoTime::min()) co_return co_await fresh_catalog();
   if (is_stale(timers_.now())) {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     join(false);
   }
   co_return registry_.catalog();

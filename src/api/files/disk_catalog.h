@@ -8,7 +8,6 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "async/event.h"
 #include "async/offload.h"
 #include "async/timer.h"
+#include "base/mutex.h"
 #include "models/registry.h"
 
 namespace corral::api {
@@ -40,6 +40,8 @@ class DiskCatalog {
   async::Task<void> rescan();
   // All models of the last scan; empty before the first one.
   std::shared_ptr<const models::Catalog> last() const { return registry_.catalog(); }
+  // Those of the next scan.
+  RecipeTable recipes() const { return registry_.recipes(); }
   // Like find(), without a scan.
   Result<models::Catalog::Model> find_known(std::string_view name) const { return registry_.catalog()->find(name); }
   // Default values of request fields that belong to this name: those of an alias. A JSON object; empty: none.
@@ -59,15 +61,15 @@ class DiskCatalog {
   // this call.
   async::Task<void> await_scan(bool begun_later);
   // The scan to wait for; starts one if necessary.
-  Scan& join(bool begun_later);
+  Scan& join(bool begun_later) REQUIRES(mutex_);
   void scan();
 
   models::Registry& registry_;
   async::ThreadPool& pool_;
   async::Timers& timers_;
   std::atomic<MonoTime> last_scan_{MonoTime::min()};
-  std::mutex mutex_;  // guards the two below, never held during a scan
-  std::unique_ptr<Scan> running_, next_;
+  Mutex mutex_;  // never held during a scan
+  std::unique_ptr<Scan> running_ GUARDED_BY(mutex_), next_ GUARDED_BY(mutex_);
 };
 
 }  // namespace corral::api

@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include "api/errors.h"
+#include "api/base/errors.h"
 #include "async/event.h"
 #include "base/log.h"
 
@@ -25,23 +25,23 @@ struct Outcome {
 }  // namespace
 
 VerifyProgress::View VerifyProgress::view() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return view_;
 }
 
 void VerifyProgress::begin(std::uint64_t total) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   view_.total = total;
 }
 
 void VerifyProgress::at(const ModelName& model, const std::filesystem::path& file) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   view_.model = model.value();
   view_.file = file.native();
 }
 
 void VerifyProgress::add(std::uint64_t bytes) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   view_.done = std::min(view_.done + bytes, view_.total);
 }
 

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "async/offload.h"
 #include "async/task.h"
+#include "base/mutex.h"
 #include "models/catalog.h"
 #include "models/hash/content_hash.h"
 #include "models/hash/verifier.h"
@@ -33,8 +33,8 @@ class VerifyProgress {
   bool stopped() const { return stop_; }
 
  private:
-  mutable std::mutex mutex_;
-  View view_;
+  mutable Mutex mutex_;
+  View view_ GUARDED_BY(mutex_);
   std::atomic<bool> stop_ = false;
 };
 

@@ -85,20 +85,20 @@ async::Task<void> FileWatch::look() {
   if (!models.empty()) found = co_await pool_.run([all = std::move(models)] { return changes_of(all); });
   const auto before = changes();
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     changes_ = found;
   }
   for (auto& change : found) {
     if (std::ranges::find(before, change) != before.end()) continue;
     log::warning("models", "'{}' {} while '{}' is in memory: unload and load it again", change.file.native(),
                  change.gone ? "has gone" : "has changed", change.model.value());
-    if (!tells_) tells_ = router_.attach(*this);
-    router_.tell(std::make_shared<FileNotice>(std::move(change)));
+    if (!attached_) attached_ = router_.attach(*this);
+    router_.notify(std::make_shared<FileNotice>(std::move(change)));
   }
 }
 
 std::vector<FileChange> FileWatch::changes() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return changes_;
 }
 

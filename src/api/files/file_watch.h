@@ -5,12 +5,12 @@
 
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "async/offload.h"
 #include "async/timer.h"
+#include "base/mutex.h"
 #include "json/writer.h"
 #include "router/core/event_source.h"
 #include "router/model_router.h"
@@ -42,9 +42,10 @@ class FileWatch final : public router::EventSource {
   router::ModelRouter& router_;
   async::ThreadPool& pool_;
   async::Timers& timers_;
-  mutable std::mutex mutex_;
-  std::vector<FileChange> changes_;
-  std::shared_ptr<void> tells_;  // registered as an event source since the first change
+  mutable Mutex mutex_;
+  std::vector<FileChange> changes_ GUARDED_BY(mutex_);
+
+  std::shared_ptr<void> attached_;  // registered as an event source since the first change
 };
 
 // The member `files`, if there are changes.

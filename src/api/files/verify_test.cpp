@@ -13,8 +13,8 @@ namespace fs = std::filesystem;
 class VerifyTest : public ApiTest {
  protected:
   VerifyTest() {
-    context.verifier = &desk;
-    context.file_watch = &watch;
+    context.files.verifier = &verifier;
+    context.files.watch = &watch;
     handler = make_api(context);
   }
   ~VerifyTest() override { verify_thread.finish(); }
@@ -50,7 +50,7 @@ class VerifyTest : public ApiTest {
   }
 
   async::ThreadPool verify_thread{1};
-  FileVerifier desk{dir / "seen.json", verify_thread};
+  FileVerifier verifier{dir / "seen.json", verify_thread};
   FileWatch watch{router, threads, timers};
 };
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "api/inference/find_model.h"
+#include "api/files/find_model.h"
 #include "protocol/errors.h"
 #include "residency/instance_state.h"
 
@@ -50,23 +50,23 @@ Result<backends::ModelPtr> unnamed_model(const router::Report& report, const mod
   return fail(protocol::errc::missing_field, std::move(text), "model");
 }
 
-async::Task<Result<backends::ModelPtr>> unnamed_model_now(ApiContext& context, std::optional<ModelType> type) {
-  const auto catalog = co_await context.models.catalog();
-  const auto report = co_await context.router.report();
+async::Task<Result<backends::ModelPtr>> unnamed_model_now(InferenceContext& context, std::optional<ModelType> type) {
+  const auto catalog = co_await context.files.models.catalog();
+  const auto report = co_await context.core.router.report();
   co_return unnamed_model(report, *catalog, type);
 }
 
-async::Task<Result<backends::ModelPtr>> model_of_request(ApiContext& context, std::string name,
+async::Task<Result<backends::ModelPtr>> model_of_request(InferenceContext& context, std::string name,
                                                          std::optional<ModelType> type) {
-  if (!context.one_model) {
-    auto finding = name.empty() ? unnamed_model_now(context, type) : find_model(context, std::move(name));
+  if (!context.core.one_model) {
+    auto finding = name.empty() ? unnamed_model_now(context, type) : find_model(context.files, std::move(name));
     co_return co_await std::move(finding);
   }
   // Avoids a scan of the disk for each remote name.
-  if (!name.empty() && context.elsewhere != nullptr && !context.models.find_known(name)) {
-    if (context.elsewhere->find(name)) co_return co_await find_model(context, std::move(name));
+  if (!name.empty() && context.files.elsewhere != nullptr && !context.files.models.find_known(name)) {
+    if (context.files.elsewhere->find(name)) co_return co_await find_model(context.files, std::move(name));
   }
-  const auto catalog = co_await context.models.catalog();
+  const auto catalog = co_await context.files.models.catalog();
   if (!catalog->models().empty()) co_return catalog->models().front();
   if (context.given_is_loading) {
     Error error(make_error_code(protocol::errc::remote_unavailable),
@@ -74,7 +74,7 @@ async::Task<Result<backends::ModelPtr>> model_of_request(ApiContext& context, st
     error.retry_after = kComing;
     co_return std::unexpected(std::move(error));
   }
-  co_return co_await find_model(context, std::move(name));  // which returns the error
+  co_return co_await find_model(context.files, std::move(name));  // which returns the error
 }
 
 }  // namespace corral::api

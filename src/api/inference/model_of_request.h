@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "api/context.h"
+#include "api/inference/context.h"
 
 namespace corral::api {
 
@@ -12,11 +12,11 @@ namespace corral::api {
 Result<backends::ModelPtr> unnamed_model(const router::Report& report, const models::Catalog& catalog,
                                          std::optional<ModelType> type);
 // The same with the current report and catalog.
-async::Task<Result<backends::ModelPtr>> unnamed_model_now(ApiContext& context, std::optional<ModelType> type);
+async::Task<Result<backends::ModelPtr>> unnamed_model_now(InferenceContext& context, std::optional<ModelType> type);
 
 // The model for requests with this name; "": no name. If the server was started with one model, it is that model for
 // every name that no other model has. Errors: those of find_model() and unnamed_model().
-async::Task<Result<backends::ModelPtr>> model_of_request(ApiContext& context, std::string name,
+async::Task<Result<backends::ModelPtr>> model_of_request(InferenceContext& context, std::string name,
                                                          std::optional<ModelType> type);
 
 }  // namespace corral::api

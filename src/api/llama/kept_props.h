@@ -2,26 +2,27 @@
 // llama-server's model sleeps then, and still answers. Safe on every thread.
 #pragma once
 
-#include <mutex>
 #include <string>
+
+#include "base/mutex.h"
 
 namespace corral::api {
 
 class KeptProps {
  public:
   void keep(std::string text) {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     text_ = std::move(text);
   }
   // Empty: none yet.
   std::string last() const {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     return text_;
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::string text_;
+  mutable Mutex mutex_;
+  std::string text_ GUARDED_BY(mutex_);
 };
 
 }  // namespace corral::api

@@ -5,9 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "api/errors.h"
+#include "api/base/errors.h"
 #include "async/event.h"
 #include "async/task_group.h"
+#include "base/mutex.h"
 #include "dialects/error_filter.h"
 
 namespace corral::api {
@@ -28,17 +29,17 @@ Error was_stopped() {
 
 // On one loop, except constant, atomic or guarded members.
 struct KeptStreams::Session {
-  Session(async::Executor loop, Name whose, WallTime now, MonoTime mono)
-      : executor(loop), name(std::move(whose)), began(now), room(loop), group(loop), last_read(mono) {}
+  Session(async::Executor loop, Name stream_name, WallTime now, MonoTime mono)
+      : executor(loop), name(std::move(stream_name)), began(now), room(loop), group(loop), last_read(mono) {}
 
   void wake() const {
     for (auto* waiter : waiters) waiter->set();
   }
-  void append(std::string_view piece, std::size_t most) {
+  void append(std::string_view piece, std::size_t max) {
     bytes.append(piece);
-    if (bytes.size() > most) {
-      dropped += bytes.size() - most;
-      bytes.erase(0, bytes.size() - most);
+    if (bytes.size() > max) {
+      dropped += bytes.size() - max;
+      bytes.erase(0, bytes.size() - max);
     }
     total = dropped + bytes.size();
     first = dropped;
@@ -67,17 +68,17 @@ struct KeptStreams::Session {
     std::uint64_t bytes = 0;
     MonoTime took;
   };
-  mutable std::mutex readers_mutex;  // guards the members below
-  std::map<const Presence*, Place> readers;
-  MonoTime last_read;  // when the last one left
+  mutable Mutex readers_mutex;
+  std::map<const Presence*, Place> readers GUARDED_BY(readers_mutex);
+  MonoTime last_read GUARDED_BY(readers_mutex);  // when the last one left
 
   bool is_left(MonoTime now, Millis age) const {
-    const std::scoped_lock lock(readers_mutex);
+    const MutexLock lock(readers_mutex);
     return readers.empty() && now - last_read > age;
   }
   // Whether the stream waits for a reader that would lose bytes soon.
   bool is_ahead(MonoTime now, const KeptLimits& limits) const {
-    const std::scoped_lock lock(readers_mutex);
+    const MutexLock lock(readers_mutex);
     bool stalled = false, ready = false;
     for (const auto& [presence, place] : readers) {
       const bool behind = total > place.bytes && total - place.bytes >= limits.bytes / 2;
@@ -93,20 +94,20 @@ struct KeptStreams::State {
 
   // Only if the name still means this session.
   void forget(const SessionPtr& session) {
-    const std::scoped_lock lock(mutex);
+    const MutexLock lock(mutex);
     const auto found = sessions.find(session->name);
     if (found != sessions.end() && found->second == session) sessions.erase(found);
   }
   SessionPtr take(const Name& name) {
-    const std::scoped_lock lock(mutex);
+    const MutexLock lock(mutex);
     const auto found = sessions.find(name);
     if (found == sessions.end()) return nullptr;
     auto session = std::move(found->second);
     sessions.erase(found);
     return session;
   }
-  // Under the mutex. Drops the oldest ended stream of `owner`, or of all, if there are too many.
-  bool make_room(const std::string* owner, std::size_t most) {
+  // Drops the oldest ended stream of `owner`, or of all, if there are too many.
+  bool make_room(const std::string* owner, std::size_t max) REQUIRES(mutex) {
     std::size_t there = 0;
     auto oldest = sessions.end();
     for (auto at = sessions.begin(); at != sessions.end(); ++at) {
@@ -115,7 +116,7 @@ struct KeptStreams::State {
       if (!at->second->done) continue;
       if (oldest == sessions.end() || at->second->finished_ms < oldest->second->finished_ms) oldest = at;
     }
-    if (there < most) return true;
+    if (there < max) return true;
     if (oldest == sessions.end()) return false;
     end(oldest->second);
     sessions.erase(oldest);
@@ -127,9 +128,9 @@ struct KeptStreams::State {
 
   async::Timers& timers;
   const KeptLimits limits;
-  mutable std::mutex mutex;  // guards the members below
-  std::map<Name, SessionPtr> sessions;
-  bool closed = false;
+  mutable Mutex mutex;
+  std::map<Name, SessionPtr> sessions GUARDED_BY(mutex);
+  bool closed GUARDED_BY(mutex) = false;
 };
 
 // A client that waits for a stream or reads it. On any loop.
@@ -141,7 +142,7 @@ class KeptStreams::Presence {
   }
   ~Presence() {
     {
-      const std::scoped_lock lock(session_->readers_mutex);
+      const MutexLock lock(session_->readers_mutex);
       session_->readers.erase(this);
       session_->last_read = state_->timers.now();
     }
@@ -152,7 +153,7 @@ class KeptStreams::Presence {
 
   // It has the bytes before this one.
   void has(std::uint64_t at) {
-    const std::scoped_lock lock(session_->readers_mutex);
+    const MutexLock lock(session_->readers_mutex);
     session_->readers[this] = {at, state_->timers.now()};
   }
 
@@ -188,14 +189,14 @@ class KeptStreams::Reader final : public http::BodySource {
 KeptStreams::KeptStreams(async::Timers& timers, KeptLimits limits) : state_(std::make_shared<State>(timers, limits)) {}
 
 async::Task<Result<std::string>> KeptStreams::next(SessionPtr session, std::uint64_t from) {
-  async::Event news(session->executor);
+  async::Event changed(session->executor);
   struct Waiting {
     Session& session;
     async::Event* event;
     Waiting(Session& of, async::Event* with) : session(of), event(with) { session.waiters.push_back(with); }
     ~Waiting() { std::erase(session.waiters, event); }
   };
-  const Waiting waiting(*session, &news);
+  const Waiting waiting(*session, &changed);
   session->room.set();
   while (true) {
     if (from < session->dropped) {
@@ -207,8 +208,8 @@ async::Task<Result<std::string>> KeptStreams::next(SessionPtr session, std::uint
     if (at < session->bytes.size()) co_return session->bytes.substr(at, kReadAtOnce);
     if (session->done && session->failure) co_return std::unexpected(*session->failure);
     if (session->done) co_return std::string();
-    news.reset();
-    co_await news.wait();
+    changed.reset();
+    co_await changed.wait();
   }
 }
 
@@ -262,7 +263,7 @@ async::Task<void> KeptStreams::run(std::shared_ptr<State> state, SessionPtr sess
 
 KeptStreams::SessionPtr KeptStreams::begin(const Name& name, async::Executor executor) {
   drop(name);
-  const std::scoped_lock lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   if (state_->closed) return nullptr;
   if (!state_->make_room(&name.first, state_->limits.of_one_key)) return nullptr;
   if (!state_->make_room(nullptr, state_->limits.streams)) return nullptr;
@@ -305,7 +306,7 @@ async::Task<http::Response> KeptStreams::keep(Name name, async::Task<http::Respo
 Result<http::Response> KeptStreams::read(const Name& name, std::uint64_t from) {
   SessionPtr session;
   {
-    const std::scoped_lock lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     if (const auto found = state_->sessions.find(name); found != state_->sessions.end()) session = found->second;
   }
   if (!session)
@@ -332,7 +333,7 @@ void KeptStreams::drop(const Name& name) {
 
 std::vector<KeptStreams::View> KeptStreams::find(const std::string& owner, std::span<const std::string> ids) const {
   std::vector<View> views;
-  const std::scoped_lock lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   for (const auto& [name, session] : state_->sessions) {
     const auto is_asked = [&full = name.second](const std::string& id) {
       return full.starts_with(id) && (full.size() == id.size() || full.substr(id.size()).starts_with("::"));
@@ -347,7 +348,7 @@ std::vector<KeptStreams::View> KeptStreams::find(const std::string& owner, std::
 async::Task<void> KeptStreams::stop() {
   std::map<Name, SessionPtr> all;
   {
-    const std::scoped_lock lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     state_->closed = true;
     all.swap(state_->sessions);
   }

@@ -5,8 +5,9 @@
 #include <set>
 
 #include "api/admin/children.h"
+#include "api/base/core_routes.h"
 #include "api/inference/model_of_request.h"
-#include "api/routes.h"
+#include "api/llama/routes.h"
 #include "dialects/error_filter.h"
 #include "json/count.h"
 #include "json/value.h"
@@ -53,8 +54,8 @@ std::optional<std::set<std::uint64_t>> write_slots(json::Writer& out, const Chil
   return numbers;
 }
 
-async::Task<http::Response> all_slots(ApiContext& context) {
-  const auto answers = co_await ask_children(context, "/slots", kSlotsPatience);
+async::Task<http::Response> all_slots(LlamaContext& context) {
+  const auto answers = co_await ask_children(context.core, "/slots", kSlotsPatience);
   std::string body;
   json::Writer out(body);
   out.begin_array();
@@ -66,9 +67,9 @@ async::Task<http::Response> all_slots(ApiContext& context) {
       continue;
     }
     // Models of other backends have no sessions.
-    const auto model = context.models.find_known(answer.model.value());
+    const auto model = context.admin.files.models.find_known(answer.model.value());
     if (!model || (*model)->type != ModelType::llm) continue;
-    const auto props = co_await ask_child(context, answer.model, "/props", kSlotsPatience);
+    const auto props = co_await ask_child(context.core, answer.model, "/props", kSlotsPatience);
     const auto known = props && props->text ? json::parse(*props->text) : Result<json::Value>();
     if (known) write_idle(out, answer.model, *known, std::move(*numbers));
   }
@@ -113,11 +114,11 @@ void write_place(json::Writer& out, const SlotPlace& place, std::size_t number, 
   out.end_object();
 }
 
-async::Task<http::Response> slots_of_one(ApiContext& context) {
-  const auto model = co_await model_of_request(context, "", std::nullopt);
+async::Task<http::Response> slots_of_one(LlamaContext& context) {
+  const auto model = co_await model_of_request(context.inference, "", std::nullopt);
   if (!model) co_return dialects::error_response(model.error());
-  const auto props = co_await ask_child(context, (*model)->name, "/props", kSlotsPatience);
-  const auto sessions = co_await ask_child(context, (*model)->name, "/slots", kSlotsPatience);
+  const auto props = co_await ask_child(context.core, (*model)->name, "/props", kSlotsPatience);
+  const auto sessions = co_await ask_child(context.core, (*model)->name, "/slots", kSlotsPatience);
   if (!props || !sessions) co_return http::Response::json(200, "[]");  // it isn't in memory
   const auto known = props->text ? json::parse(*props->text) : Result<json::Value>();
   const auto seen = sessions->text ? json::parse(*sessions->text) : Result<json::Value>();
@@ -138,7 +139,7 @@ async::Task<http::Response> slots_of_one(ApiContext& context) {
 
 }  // namespace
 
-void add_llama_slots(std::vector<http::Route>& routes, ApiContext& context) {
+void add_llama_slots(std::vector<http::Route>& routes, LlamaContext& context) {
   const http::RouteHandler on_slots = [&context](http::Request, http::PathParams) {
     return context.slots ? all_slots(context) : no_slots();
   };
@@ -146,7 +147,7 @@ void add_llama_slots(std::vector<http::Route>& routes, ApiContext& context) {
     return context.slots ? slots_of_one(context) : no_slots();
   };
   add_core(routes, "GET", "slots", on_slots);
-  routes.push_back({"GET", "/slots", context.one_model ? on_theirs : on_slots});
+  routes.push_back({"GET", "/slots", context.core.one_model ? on_theirs : on_slots});
 }
 
 }  // namespace corral::api

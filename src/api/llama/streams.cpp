@@ -2,8 +2,8 @@
 // /v1/streams/lookup: which of the given conversations have a stream. As in llama-server.
 #include <charconv>
 
-#include "api/inference/load_body.h"
-#include "api/routes.h"
+#include "api/base/command_body.h"
+#include "api/llama/routes.h"
 #include "dialects/error_filter.h"
 #include "json/writer.h"
 #include "protocol/errors.h"
@@ -28,7 +28,7 @@ Result<std::uint64_t> asked_byte(const http::Request& request) {
   return fail(protocol::errc::bad_value, "'from' must be a number of bytes, not '" + text.substr(0, 100) + "'", "from");
 }
 
-async::Task<http::Response> read_stream(ApiContext& context, http::Request request) {
+async::Task<http::Response> read_stream(LlamaContext& context, http::Request request) {
   const auto name = asked_stream(request);
   if (!name) co_return dialects::error_response(name.error());
   const auto from = asked_byte(request);
@@ -38,15 +38,15 @@ async::Task<http::Response> read_stream(ApiContext& context, http::Request reque
   co_return std::move(*response);
 }
 
-async::Task<http::Response> drop_stream(ApiContext& context, http::Request request) {
+async::Task<http::Response> drop_stream(LlamaContext& context, http::Request request) {
   const auto name = asked_stream(request);
   if (!name) co_return dialects::error_response(name.error());
   context.kept_streams.drop(*name);
   co_return http::Response{http::ResponseHead{204, {}}, {}};
 }
 
-async::Task<http::Response> look_up_streams(ApiContext& context, http::Request request) {
-  const auto peek = co_await checked_body(context, request, lookup_fields());
+async::Task<http::Response> look_up_streams(LlamaContext& context, http::Request request) {
+  const auto peek = co_await checked_body(context.admin.bodies, request, lookup_fields());
   if (!peek) co_return dialects::error_response(peek.error());
   std::vector<std::string> ids;
   peek->root().find("conversation_ids").each_element([&](json::View id) {
@@ -78,7 +78,7 @@ const protocol::FieldTable& lookup_fields() {
   return table;
 }
 
-void add_streams(std::vector<http::Route>& routes, ApiContext& context) {
+void add_streams(std::vector<http::Route>& routes, LlamaContext& context) {
   routes.push_back({"GET", "/v1/stream", [&context](http::Request request, http::PathParams) {
                       return read_stream(context, std::move(request));
                     }});

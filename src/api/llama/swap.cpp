@@ -6,8 +6,8 @@
 
 #include "api/access/rights.h"
 #include "api/admin/unload.h"
-#include "api/inference/inference_parts.h"
-#include "api/routes.h"
+#include "api/filters/autoload.h"
+#include "api/llama/routes.h"
 #include "base/log.h"
 #include "dialects/error_filter.h"
 #include "json/writer.h"
@@ -45,8 +45,8 @@ void write_running(json::Writer& out, const router::InstanceReport& instance) {
   out.field("name", declared.title).field("description", declared.description).end_object();
 }
 
-async::Task<http::Response> running(ApiContext& context) {
-  const auto report = co_await context.router.report();
+async::Task<http::Response> running(LlamaContext& context) {
+  const auto report = co_await context.core.router.report();
   std::string body;
   json::Writer out(body);
   out.begin_object().key("running").begin_array();
@@ -59,8 +59,8 @@ async::Task<http::Response> running(ApiContext& context) {
 
 // ---- unload, logs
 
-async::Task<http::Response> unload_every(ApiContext& context, bool as_text) {
-  auto unloading = unload_all(context);
+async::Task<http::Response> unload_every(LlamaContext& context, bool as_text) {
+  auto unloading = unload_all(context.core);
   const auto unloaded = co_await std::move(unloading);
   if (!unloaded) co_return dialects::error_response(unloaded.error());
   co_return as_text ? text_answer("OK") : http::Response::json(200, R"({"msg":"ok"})");
@@ -69,8 +69,8 @@ async::Task<http::Response> unload_every(ApiContext& context, bool as_text) {
 // HEAD comes to the handlers of GET, and changes nothing.
 async::Task<http::Response> not_unloaded() { co_return text_answer("OK"); }
 
-async::Task<http::Response> unload_one(ApiContext& context, std::string name) {
-  auto unloading = unload_named(context, std::move(name));
+async::Task<http::Response> unload_one(LlamaContext& context, std::string name) {
+  auto unloading = unload_named(context.admin, std::move(name));
   const auto unloaded = co_await std::move(unloading);
   if (!unloaded) co_return dialects::error_response(unloaded.error());
   co_return text_answer("OK");
@@ -116,32 +116,32 @@ std::uint32_t right_for(const backends::ModelPtr& model, std::string_view method
 }
 
 // Coroutine parameters are values: the caller may be cancelled.
-async::Task<Result<http::Response>> exchange(ApiContext& context, backends::ModelPtr model, http::RequestHead head,
+async::Task<Result<http::Response>> exchange(LlamaContext& context, backends::ModelPtr model, http::RequestHead head,
                                              std::string body, std::shared_ptr<router::ActiveRequest> active) {
   const auto executor = co_await async::asio::this_coro::executor;
-  auto lease = co_await context.router.acquire(std::move(model), {});
+  auto lease = co_await context.core.router.acquire(std::move(model), {});
   if (!lease) co_return std::unexpected(lease.error());
   auto answer = co_await lease->target(executor).send(head, body);
   if (!answer) co_return std::unexpected(answer.error());
   co_return router::passed_on(std::move(*answer), std::move(*lease), std::move(active));
 }
 
-async::Task<http::Response> upstream(ApiContext& context, http::Request request) {
-  const auto catalog = co_await context.models.catalog();
+async::Task<http::Response> upstream(LlamaContext& context, http::Request request) {
+  const auto catalog = co_await context.admin.files.models.catalog();
   // Not path(), which has no slash at its end.
   const std::string_view target = request.head.target;
   const auto found = upstream_of(*catalog, target.substr(0, target.find('?')));
   if (!found) co_return dialects::error_response(found.error());
   const auto needs = right_for(found->model, request.head.method, found->path);
   if (needs != 0 && (request.caller.rights & needs) == 0) {
-    request.caller.lacks = needs;
+    request.caller.missing = needs;
     co_return refuse_caller(request);
   }
-  if (!may_load(context, request)) {
-    const auto there = co_await check_in_memory(context, found->model);
+  if (!may_load(context.inference, request)) {
+    const auto there = co_await check_in_memory(context.inference, found->model);
     if (!there) co_return dialects::error_response(there.error());
   }
-  auto reading = request.body.read_all(context.max_body_bytes);
+  auto reading = request.body.read_all(context.admin.bodies.max_bytes);
   auto body = co_await std::move(reading);
   if (!body) co_return dialects::error_response(body.error());
   const auto query = request.head.query();
@@ -157,8 +157,8 @@ async::Task<http::Response> upstream(ApiContext& context, http::Request request)
                             .model = found->model->name,
                             .path = std::string(request.head.path()),
                             .owner = router::OwnerId(request.caller.key)};
-  const auto active = std::make_shared<router::ActiveRequest>(context.forwarder.requests(), executor, std::move(about),
-                                                              found->model->type);
+  const auto active = std::make_shared<router::ActiveRequest>(context.core.forwarder.requests(), executor,
+                                                              std::move(about), found->model->type);
   auto exchanging = active->unless_stopped(exchange(context, found->model, std::move(head), std::move(*body), active));
   auto answer = co_await std::move(exchanging);
   if (answer && answer->body.streaming()) co_return std::move(*answer);
@@ -169,7 +169,7 @@ async::Task<http::Response> upstream(ApiContext& context, http::Request request)
 
 }  // namespace
 
-void add_llama_swap(std::vector<http::Route>& routes, ApiContext& context) {
+void add_llama_swap(std::vector<http::Route>& routes, LlamaContext& context) {
   routes.push_back({"GET", "/running", [&context](http::Request, http::PathParams) { return running(context); }});
   routes.push_back({"GET", "/logs", [](http::Request, http::PathParams) { return logs(); }});
   for (const char* method : {"GET", "POST"}) {

@@ -39,21 +39,21 @@ Facts facts_of(const models::ModelInfo& model, const models::ContentHashes* hash
 
 Facts facts_of(const mesh::MeshModel& model) {
   Facts facts{.name = model.name, .bytes = model.bytes, .type = model.type};
-  const auto* said = model.facts;
-  if (said == nullptr) {
+  const auto* from_file = model.facts;
+  if (from_file == nullptr) {
     facts.digest = to_hex(sha256({model.name, model.source}));
     return facts;
   }
-  facts.modified = WallTime(std::chrono::seconds(std::min<std::uint64_t>(said->created, 253'402'300'799)));
-  facts.of_bytes = said->hash.has_value();
-  facts.digest = to_hex(said->hash ? *said->hash : sha256({model.name, std::to_string(model.bytes)}));
-  facts.architecture = said->architecture;
-  facts.quantisation = said->quantisation;
-  facts.parameters = said->parameters;
-  facts.trained_context = said->context_trained;
-  facts.tools = said->tools;
-  facts.thinking = said->thinking;
-  facts.vision = said->vision;
+  facts.modified = WallTime(std::chrono::seconds(std::min<std::uint64_t>(from_file->created, 253'402'300'799)));
+  facts.of_bytes = from_file->hash.has_value();
+  facts.digest = to_hex(from_file->hash ? *from_file->hash : sha256({model.name, std::to_string(model.bytes)}));
+  facts.architecture = from_file->architecture;
+  facts.quantisation = from_file->quantisation;
+  facts.parameters = from_file->parameters;
+  facts.trained_context = from_file->context_trained;
+  facts.tools = from_file->tools;
+  facts.thinking = from_file->thinking;
+  facts.vision = from_file->vision;
   return facts;
 }
 

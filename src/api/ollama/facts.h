@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "api/context.h"
+#include "api/supply/context.h"
 #include "json/writer.h"
 #include "mesh/catalog/catalog.h"
 

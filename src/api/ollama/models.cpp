@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include "api/admin/children.h"
-#include "api/inference/find_model.h"
-#include "api/inference/load_body.h"
+#include "api/base/command_body.h"
+#include "api/files/find_model.h"
 #include "api/ollama/facts.h"
+#include "api/ollama/routes.h"
 #include "api/openai/mesh_models.h"
-#include "api/routes.h"
 #include "dialects/error_filter.h"
 #include "dialects/ollama/answers.h"
 #include "protocol/errors.h"
@@ -33,9 +33,9 @@ void write_known(json::Writer& out, const Facts& facts) {
   out.field("modified_at", time_text(facts.modified)).end_object();
 }
 
-async::Task<http::Response> tags(ApiContext& context) {
-  const auto catalog = co_await context.models.catalog();
-  const MeshModels mesh(context.node != nullptr ? context.node->view() : nullptr);
+async::Task<http::Response> tags(SupplyContext& context) {
+  const auto catalog = co_await context.files.models.catalog();
+  const MeshModels mesh(context.core.node != nullptr ? context.core.node->view() : nullptr);
   std::string body;
   json::Writer out(body);
   out.begin_object().key("models").begin_array();
@@ -43,11 +43,11 @@ async::Task<http::Response> tags(ApiContext& context) {
     if (ollama::can_be_asked(facts)) write_known(out, facts);
   };
   for (const auto& model : catalog->models())
-    if (!model->declared.unlisted) add(facts_of(*model, context.hashes));
+    if (!model->declared.unlisted) add(facts_of(*model, context.files.hashes));
   for (const auto& alias : catalog->user_aliases()) {
     const auto model = catalog->find(alias.model.value());
     if (!model || (*model)->declared.unlisted) continue;
-    auto facts = facts_of(**model, context.hashes);
+    auto facts = facts_of(**model, context.files.hashes);
     facts.name = alias.name.value();
     add(facts);
   }
@@ -77,14 +77,15 @@ void write_loaded(json::Writer& out, const router::InstanceReport& instance, Wal
   out.field("context_length", instance.facts.context_window).end_object();
 }
 
-async::Task<http::Response> loaded(ApiContext& context) {
-  const auto report = co_await context.router.report();
+async::Task<http::Response> loaded(SupplyContext& context) {
+  const auto report = co_await context.core.router.report();
   std::string body;
   json::Writer out(body);
   out.begin_object().key("models").begin_array();
   for (const auto& instance : report.instances) {
     const bool stays = instance.view.leaving == residency::StopReason::none;
-    if (residency::is_resident(instance.view.state) && stays) write_loaded(out, instance, report.time, context.hashes);
+    if (residency::is_resident(instance.view.state) && stays)
+      write_loaded(out, instance, report.time, context.files.hashes);
   }
   out.end_array().end_object();
   co_return http::Response::json(200, std::move(body));
@@ -97,17 +98,17 @@ constexpr protocol::Field kNameFields[] = {
     {.name = "name", .kinds = protocol::kString, .min_size = 1},
 };
 
-async::Task<Result<backends::ModelPtr>> named(ApiContext& context, json::View body) {
+async::Task<Result<backends::ModelPtr>> named(SupplyContext& context, json::View body) {
   auto name = std::string(body.find("model").as_string());
   if (name.empty()) name = body.find("name").as_string();
   if (name.empty())
     co_return fail(protocol::errc::missing_field, "'model' is required: the name of a model, see /api/tags", "model");
-  co_return co_await find_model(context, std::move(name));
+  co_return co_await find_model(context.files, std::move(name));
 }
 
 // Of a model in memory: reading its file could make the client wait for a disk.
-async::Task<std::string> chat_template(ApiContext& context, ModelName model) {
-  const auto props = co_await ask_child(context, std::move(model), "/props", kTemplatePatience);
+async::Task<std::string> chat_template(SupplyContext& context, ModelName model) {
+  const auto props = co_await ask_child(context.core, std::move(model), "/props", kTemplatePatience);
   if (!props || !props->text) co_return std::string();
   const auto parsed = json::parse(*props->text);
   co_return parsed ? std::string(json::text_or(*parsed, "chat_template", "")) : std::string();
@@ -128,9 +129,9 @@ void write_model_info(json::Writer& out, const models::ModelInfo& model) {
   out.end_object();
 }
 
-async::Task<http::Response> show(ApiContext& context, http::Request request) {
+async::Task<http::Response> show(SupplyContext& context, http::Request request) {
   static const protocol::FieldTable fields(kNameFields);
-  const auto peek = co_await checked_body(context, request, fields);
+  const auto peek = co_await checked_body(context.bodies, request, fields);
   if (!peek) co_return dialects::error_response(peek.error());
   const auto model = co_await named(context, peek->root());
   if (!model) co_return dialects::error_response(model.error());
@@ -139,11 +140,11 @@ async::Task<http::Response> show(ApiContext& context, http::Request request) {
   std::string jinja;
   if (own) {
     const std::vector<backends::ModelPtr> one = {*model};
-    const auto windows = co_await context.router.contexts(one);
+    const auto windows = co_await context.core.router.contexts(one);
     usable = windows.front().usable;
     jinja = co_await chat_template(context, (*model)->name);
   }
-  const auto facts = facts_of(**model, own ? context.hashes : nullptr);
+  const auto facts = facts_of(**model, own ? context.files.hashes : nullptr);
   std::string body;
   json::Writer out(body);
   out.begin_object().field("license", "").field("modelfile", "FROM " + facts.name + "\n");
@@ -156,15 +157,19 @@ async::Task<http::Response> show(ApiContext& context, http::Request request) {
   co_return http::Response::json(200, std::move(body));
 }
 
-async::Task<http::Response> version(const ApiContext& context) {
+async::Task<http::Response> version(const SupplyContext& context) {
   std::string body;
-  json::Writer(body).begin_object().field("version", kLikeOllama).field("corral", context.version).end_object();
+  json::Writer(body)
+      .begin_object()
+      .field("version", kLikeOllama)
+      .field("corral", context.core.about.version)
+      .end_object();
   co_return http::Response::json(200, std::move(body));
 }
 
 }  // namespace
 
-void add_ollama_models(std::vector<http::Route>& routes, ApiContext& context) {
+void add_ollama_models(std::vector<http::Route>& routes, SupplyContext& context) {
   routes.push_back({"GET", "/api/tags", [&context](http::Request, http::PathParams) { return tags(context); }});
   routes.push_back({"GET", "/api/ps", [&context](http::Request, http::PathParams) { return loaded(context); }});
   routes.push_back({"POST", "/api/show",

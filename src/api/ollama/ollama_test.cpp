@@ -133,7 +133,7 @@ TEST_F(OllamaTest, NothingSaidToItLoadsAndUnloads) {
 
 // It was 400: the model is not in memory.
 TEST_F(OllamaTest, AnUnloadNeedsNoModelInMemoryIfRequestsLoadNothing) {
-  context.models_autoload = false;
+  context.inference.models_autoload = false;
   EXPECT_THAT(post("/api/generate", R"({"model":"tiny-llama","keep_alive":0})").text,
               HasSubstr(R"("done_reason":"unload")"));
   EXPECT_EQ(post("/api/generate", R"({"model":"tiny-llama","keep_alive":"5m"})").status, 400u);
@@ -207,7 +207,7 @@ TEST_F(OllamaTest, ErrorsAreTexts) {
            std::tuple("GET", "/api/chat", "", 405u),
            std::tuple("GET", "/api/nothing", "", 404u),
        }) {
-    dialects::ErrorFilter teller(*handler);
+    dialects::ErrorFilter filter(*handler);
     http::Request request;
     request.head = {method, path, {}};
     request.body = http::Body(std::string(body));
@@ -218,14 +218,14 @@ TEST_F(OllamaTest, ErrorsAreTexts) {
     auto ask = [](http::Handler& of, http::Request asked, std::optional<http::Response>& into) -> async::Task<void> {
       into = co_await of.handle(std::move(asked));
     };
-    group.spawn("ask", ask(teller, std::move(request), response));
+    group.spawn("ask", ask(filter, std::move(request), response));
     loop.context().restart();
     while (!response) loop.context().run_one();
     settle();
     EXPECT_EQ(response->head.status, status) << path;
-    const auto said = json::parse(response->body.text());
-    ASSERT_TRUE(said) << path;
-    EXPECT_NE(json::text_or(*said, "error", ""), "") << path << response->body.text();
+    const auto parsed = json::parse(response->body.text());
+    ASSERT_TRUE(parsed) << path;
+    EXPECT_NE(json::text_or(*parsed, "error", ""), "") << path << response->body.text();
   }
   EXPECT_EQ(post("/api/pull", R"({"model":"tiny-llama:latest"})").text, "{\"status\":\"success\"}\n");
   EXPECT_EQ(post("/api/pull", R"({"model":"tiny-llama","stream":false})").text, R"({"status":"success"})");
@@ -233,7 +233,7 @@ TEST_F(OllamaTest, ErrorsAreTexts) {
 }
 
 TEST_F(OllamaTest, WhereOllamaIsLookedForItIsSaidToRun) {
-  context.ollama_port = 11434;
+  context.core.about.ollama_port = 11434;
   http::Request request;
   request.head = {"GET", "/", {}};
   request.head.headers.add("Host", "localhost:11434");

@@ -46,7 +46,7 @@ class PullLines final : public http::BodySource {
       text_ = status_line("pulling manifest");
       co_return text_;
     }
-    if (std::exchange(told_, true)) co_await pull_->next(kLineInterval);
+    if (std::exchange(sent_, true)) co_await pull_->next(kLineInterval);
     add_files();
     if (!pull_->ended()) {
       if (text_.empty()) text_ = status_line("pulling manifest");
@@ -67,16 +67,16 @@ class PullLines final : public http::BodySource {
   void add_files() {
     const auto& files = pull_->row().view.files;
     for (const auto& file : files) {
-      const auto [known, fresh] = said_.try_emplace(file.path, file.done);
+      const auto [known, fresh] = sent_bytes_.try_emplace(file.path, file.done);
       if (fresh || std::exchange(known->second, file.done) != file.done) text_ += file_line(file);
     }
     if (text_.empty() && !files.empty()) text_ = file_line(files.back());
   }
 
   std::unique_ptr<Pull> pull_;
-  std::map<std::string, std::uint64_t> said_;  // bytes of each file
+  std::map<std::string, std::uint64_t> sent_bytes_;  // bytes of each file
   std::string text_;
-  bool begun_ = false, told_ = false;
+  bool begun_ = false, sent_ = false;
 };
 
 }  // namespace
@@ -86,7 +86,7 @@ std::string source_of(std::string name) {
   return elsewhere ? name : fmt::format("ollama.com/library/{}", name);
 }
 
-async::Task<http::Response> pull(ApiContext& context, std::string name, bool streams) {
+async::Task<http::Response> pull(SupplyContext& context, std::string name, bool streams) {
   PullRequest wanted{.source = source_of(std::move(name))};
   auto plan = co_await Pull::plan(context, wanted.source);
   if (!plan) co_return dialects::error_response(plan.error());

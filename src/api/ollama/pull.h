@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "api/context.h"
+#include "api/supply/context.h"
 
 namespace corral::api::ollama {
 
@@ -12,6 +12,6 @@ namespace corral::api::ollama {
 std::string source_of(std::string name);
 
 // Without `streams` the answer comes at the end. If the client disconnects, the download pauses, as with POST pull.
-async::Task<http::Response> pull(ApiContext& context, std::string name, bool streams);
+async::Task<http::Response> pull(SupplyContext& context, std::string name, bool streams);
 
 }  // namespace corral::api::ollama

@@ -5,12 +5,12 @@
 
 #include <fmt/format.h>
 
-#include "api/inference/find_model.h"
-#include "api/inference/load_body.h"
-#include "api/inference/request_defaults.h"
+#include "api/base/command_body.h"
+#include "api/files/find_model.h"
+#include "api/filters/request_defaults.h"
 #include "api/ollama/facts.h"
 #include "api/ollama/pull.h"
-#include "api/routes.h"
+#include "api/ollama/routes.h"
 #include "api/supply/aliases.h"
 #include "api/supply/removal.h"
 #include "dialects/error_filter.h"
@@ -34,9 +34,9 @@ constexpr protocol::Field kFields[] = {
     {.name = "parameters", .kinds = protocol::kObject, .inside = dialects::ollama::check_options},
 };
 
-async::Task<Result<json::Peek>> body_of(ApiContext& context, http::Request& request) {
+async::Task<Result<json::Peek>> body_of(SupplyContext& context, http::Request& request) {
   static const protocol::FieldTable fields(kFields);
-  co_return co_await checked_body(context, request, fields);
+  co_return co_await checked_body(context.bodies, request, fields);
 }
 
 Result<std::string> required(json::View body, std::string_view name, std::string_view also = {}) {
@@ -66,14 +66,14 @@ http::Response status(bool streams, std::string_view word) {
 }
 
 // A local model needs no pull, unless the hub may have a newer version.
-async::Task<http::Response> pull(ApiContext& context, http::Request request) {
+async::Task<http::Response> pull(SupplyContext& context, http::Request request) {
   const auto peek = co_await body_of(context, request);
   if (!peek) co_return dialects::error_response(peek.error());
   const auto name = required(peek->root(), "model", "name");
   if (!name) co_return dialects::error_response(name.error());
   const auto stream = peek->root().find("stream");
   const bool streams = stream.is_null() || stream.as_bool();
-  const auto model = co_await find_model(context, *name);
+  const auto model = co_await find_model(context.files, *name);
   if (model) co_return status(streams, "success");
   if (context.supply != nullptr && model.error().code == models::errc::model_not_found) {
     auto pulling = ollama::pull(context, *name, streams);
@@ -82,30 +82,30 @@ async::Task<http::Response> pull(ApiContext& context, http::Request request) {
   co_return dialects::error_response(model.error());
 }
 
-async::Task<http::Response> copy(ApiContext& context, http::Request request) {
+async::Task<http::Response> copy(SupplyContext& context, http::Request request) {
   const auto peek = co_await body_of(context, request);
   if (!peek) co_return dialects::error_response(peek.error());
   const auto from = required(peek->root(), "source");
   if (!from) co_return dialects::error_response(from.error());
   const auto to = required(peek->root(), "destination");
   if (!to) co_return dialects::error_response(to.error());
-  const auto model = co_await find_own_model(context, *from);
+  const auto model = co_await find_own_model(context.files, *from);
   if (!model) co_return dialects::error_response(model.error());
   if (without_latest(*to) == (*model)->name.value()) co_return http::Response::json(200, "");
   if (context.supply == nullptr)
     co_return refused("creating names is not supported here", "create a hard link of that name beside its file");
-  auto defaults = context.models.defaults_of(*from);
+  auto defaults = context.files.models.defaults_of(*from);
   const auto put = co_await put_alias(context, without_latest(*to), (*model)->name.value(), std::move(defaults));
   if (!put) co_return dialects::error_response(put.error());
   co_return http::Response::json(200, "");
 }
 
-async::Task<http::Response> remove(ApiContext& context, http::Request request) {
+async::Task<http::Response> remove(SupplyContext& context, http::Request request) {
   const auto peek = co_await body_of(context, request);
   if (!peek) co_return dialects::error_response(peek.error());
   const auto name = required(peek->root(), "model", "name");
   if (!name) co_return dialects::error_response(name.error());
-  const auto model = co_await find_model(context, *name);
+  const auto model = co_await find_model(context.files, *name);
   if (!model) co_return dialects::error_response(model.error());
   if (context.supply == nullptr) co_return refused("deleting models is not supported here", "delete the file");
   const auto removed = co_await remove_model(context, {.name = without_latest(*name)});
@@ -137,7 +137,7 @@ std::string defaults_in(json::View body) {
 
 // A name for a model with a system text and parameters: an alias with defaults. The values of a preset that it is made
 // from stay, unless the body sets them.
-async::Task<http::Response> create(ApiContext& context, http::Request request) {
+async::Task<http::Response> create(SupplyContext& context, http::Request request) {
   const auto peek = co_await body_of(context, request);
   if (!peek) co_return dialects::error_response(peek.error());
   const auto body = peek->root();
@@ -150,11 +150,11 @@ async::Task<http::Response> create(ApiContext& context, http::Request request) {
         fmt::format("'{}' is not supported here", part),
         "use from, system and parameters; add a GGUF file to a folder of models_dir, and set options with "
         "corral load --save-options");
-  const auto model = co_await find_own_model(context, *from);
+  const auto model = co_await find_own_model(context.files, *from);
   if (!model) co_return dialects::error_response(model.error());
   if (context.supply == nullptr)
     co_return refused("creating names is not supported here", "create a hard link of that name beside its file");
-  auto defaults = merged_defaults(defaults_in(body), context.models.defaults_of(*from));
+  auto defaults = merged_defaults(defaults_in(body), context.files.models.defaults_of(*from));
   const auto put = co_await put_alias(context, without_latest(*name), (*model)->name.value(), std::move(defaults));
   if (!put) co_return dialects::error_response(put.error());
   const auto stream = body.find("stream");
@@ -170,10 +170,10 @@ async::Task<http::Response> no_push() {
 }
 
 // "sha256:..." or "sha256-..." of a file with a known hash.
-async::Task<http::Response> blob(ApiContext& context, std::string digest) {
-  const auto catalog = co_await context.models.catalog();
+async::Task<http::Response> blob(SupplyContext& context, std::string digest) {
+  const auto catalog = co_await context.files.models.catalog();
   for (const auto& model : catalog->models()) {
-    const auto facts = ollama::facts_of(*model, context.hashes);
+    const auto facts = ollama::facts_of(*model, context.files.hashes);
     if (facts.of_bytes && digest.size() == 71 && digest.starts_with("sha256") && digest.ends_with(facts.digest))
       co_return http::Response::text(200, "application/octet-stream", "");
   }
@@ -183,13 +183,13 @@ async::Task<http::Response> blob(ApiContext& context, std::string digest) {
 }
 
 template <auto Answer>
-http::RouteHandler with_request(ApiContext& context) {
+http::RouteHandler with_request(SupplyContext& context) {
   return [&context](http::Request request, http::PathParams) { return Answer(context, std::move(request)); };
 }
 
 }  // namespace
 
-void add_ollama_registry(std::vector<http::Route>& routes, ApiContext& context) {
+void add_ollama_registry(std::vector<http::Route>& routes, SupplyContext& context) {
   routes.push_back({"POST", "/api/pull", with_request<pull>(context)});
   routes.push_back({"POST", "/api/copy", with_request<copy>(context)});
   routes.push_back({"DELETE", "/api/delete", with_request<remove>(context)});

@@ -52,7 +52,7 @@ TEST_F(ApiTest, LmStudiosListHasItsWordsBesideOurs) {
 TEST_F(ApiTest, LmStudiosAnswersHaveStats) {
   have("tiny-llama");
   const std::string body = R"({"model":"tiny-llama","messages":[{"role":"user","content":"Hi"}]})";
-  const std::string said =
+  const std::string full_body =
       R"({"choices":[{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"length"}],)"
       R"("timings":{"prompt_n":3,"prompt_ms":250,"predicted_n":11,"predicted_ms":2000}})"
       "\n";
@@ -62,8 +62,8 @@ TEST_F(ApiTest, LmStudiosAnswersHaveStats) {
     settle();
     return got(*asking)->text;
   };
-  EXPECT_EQ(ask("/v1/chat/completions", said), said);
-  const auto theirs = *json::parse(ask("/api/v0/chat/completions", said));
+  EXPECT_EQ(ask("/v1/chat/completions", full_body), full_body);
+  const auto theirs = *json::parse(ask("/api/v0/chat/completions", full_body));
   const auto& stats = *json::find(theirs, "stats");
   EXPECT_EQ(json::number_or(stats, "tokens_per_second", 0), 5);
   EXPECT_EQ(json::number_or(stats, "time_to_first_token", 0), 0.25);
@@ -79,9 +79,9 @@ TEST_F(ApiTest, LmStudiosAnswersHaveStats) {
 TEST(LmStudio, WordsForReasons) {
   models::ModelInfo model;
   const auto word = [&](const std::string& choice) {
-    auto told = lm_studio::with_stats(http::Response::json(200, R"({"choices":[)" + choice + "]}"), model);
-    const auto parsed = json::parse(told.body.text());
-    return parsed ? std::string(json::text_or(*json::find(*parsed, "stats"), "stop_reason", "")) : told.body.text();
+    auto response = lm_studio::with_stats(http::Response::json(200, R"({"choices":[)" + choice + "]}"), model);
+    const auto parsed = json::parse(response.body.text());
+    return parsed ? std::string(json::text_or(*json::find(*parsed, "stats"), "stop_reason", "")) : response.body.text();
   };
   EXPECT_EQ(word(R"({"finish_reason":"stop"})"), "eosFound");
   EXPECT_EQ(word(R"({"finish_reason":"stop","stopping_word":"x"})"), "stopStringFound");

@@ -59,13 +59,14 @@ ModelDetails read_details(const models::ModelInfo& model, const fs::path& record
 
 }  // namespace
 
-async::Task<ModelDetails> details_of(ApiContext& context, backends::ModelPtr model) {
-  auto computed = context.hashes != nullptr ? context.hashes->files_of(*model) : std::vector<models::FileHash>();
-  auto record = context.verifier != nullptr ? context.verifier->record() : fs::path();
+async::Task<ModelDetails> details_of(SupplyContext& context, backends::ModelPtr model) {
+  auto computed =
+      context.files.hashes != nullptr ? context.files.hashes->files_of(*model) : std::vector<models::FileHash>();
+  auto record = context.files.verifier != nullptr ? context.files.verifier->record() : fs::path();
   auto work = [model = std::move(model), record = std::move(record), computed = std::move(computed)] {
     return read_details(*model, record, computed);
   };
-  auto* const pool = context.supply != nullptr ? &context.supply->desk.disk() : context.body_threads;
+  auto* const pool = context.supply != nullptr ? &context.supply->download_manager.disk() : context.bodies.threads;
   if (pool == nullptr) co_return work();
   co_return co_await pool->run(std::move(work));
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "api/context.h"
+#include "api/supply/context.h"
 #include "json/writer.h"
 
 namespace corral::api {
@@ -27,7 +27,7 @@ struct ModelDetails {
 
 // Reads the header of the first file, on a thread. The hash comes from the name of the blob, the last verification, or
 // the mesh; this function hashes nothing.
-async::Task<ModelDetails> details_of(ApiContext& context, backends::ModelPtr model);
+async::Task<ModelDetails> details_of(SupplyContext& context, backends::ModelPtr model);
 
 // "files", "licence" and "chat_template" as members. `paths`: with the paths of files, otherwise only with
 // their names.

@@ -5,13 +5,14 @@
 
 #include "api/access/rights.h"
 #include "api/admin/mesh_json.h"
-#include "api/anthropic_models.h"
-#include "api/inference/find_model.h"
-#include "api/model_status.h"
+#include "api/base/core_routes.h"
+#include "api/base/model_status.h"
+#include "api/files/find_model.h"
+#include "api/openai/anthropic_models.h"
 #include "api/openai/lm_studio.h"
 #include "api/openai/mesh_models.h"
 #include "api/openai/model_details.h"
-#include "api/routes.h"
+#include "api/openai/routes.h"
 #include "api/supply/supply.h"
 #include "dialects/error_filter.h"
 #include "dialects/paths.h"
@@ -45,10 +46,10 @@ struct ModelStates {
   MeshModels mesh;
 };
 
-async::Task<ModelStates> look(ApiContext& context) {
-  const auto report = co_await context.router.report();
-  auto saved = co_await context.router.saved_options();
-  auto view = context.node != nullptr ? context.node->view() : nullptr;
+async::Task<ModelStates> look(SupplyContext& context) {
+  const auto report = co_await context.core.router.report();
+  auto saved = co_await context.core.router.saved_options();
+  auto view = context.core.node != nullptr ? context.core.node->view() : nullptr;
   co_return ModelStates{states_of(report), std::move(saved), MeshModels(std::move(view))};
 }
 
@@ -152,9 +153,9 @@ void write_known_model(json::Writer& out, const config::KnownModel& model, bool 
 }
 
 // What ?show_all=true adds: known models without files, and models that are being downloaded.
-void write_models_without_files(json::Writer& out, const ApiContext& context, const models::Catalog& catalog,
+void write_models_without_files(json::Writer& out, const SupplyContext& context, const models::Catalog& catalog,
                                 const MeshModels& mesh) {
-  auto coming = context.supply->desk.under_way();
+  auto coming = context.supply->download_manager.under_way();
   for (const auto& model : context.supply->known.models) {
     const auto source = model.source();
     if (catalog.contains(source) || mesh.find_far(source) != nullptr) continue;
@@ -228,14 +229,14 @@ http::Response list_for_anthropic(std::string_view query, const std::vector<List
 }
 
 // The list of the last scan, without a wait; with ?rescan=true (llama-server: ?reload=1) after a new scan.
-async::Task<http::Response> list(ApiContext& context, http::Request request) {
+async::Task<http::Response> list(SupplyContext& context, http::Request request) {
   const auto query = request.head.query();
   const bool rescan = http::query_value(query, "rescan") == "true" || http::query_value(query, "reload") == "1";
-  auto looking = rescan ? context.models.fresh_catalog() : context.models.catalog();
+  auto looking = rescan ? context.files.models.fresh_catalog() : context.files.models.catalog();
   const auto catalog = co_await std::move(looking);
   const auto house = co_await look(context);
   const std::vector<backends::ModelPtr> all(catalog->models().begin(), catalog->models().end());
-  const auto windows = co_await context.router.contexts(all);
+  const auto windows = co_await context.core.router.contexts(all);
   const bool show_all = http::query_value(query, "show_all") == "true";
   const auto own = listed_models(*catalog, windows, show_all);
   if (speaks_anthropic(request)) co_return list_for_anthropic(request.head.query(), own, house.mesh);
@@ -263,16 +264,16 @@ struct Asking {
   bool paths = false;
 };
 
-async::Task<http::Response> one(ApiContext& context, std::string id, Asking asking) {
+async::Task<http::Response> one(SupplyContext& context, std::string id, Asking asking) {
   const auto [anthropic, shape, with_details, paths] = asking;
-  const auto model = co_await find_model(context, id);
+  const auto model = co_await find_model(context.files, id);
   const auto house = co_await look(context);
   std::string body;
   json::Writer out(body);
   if (!model || fleet::is_remote(**model)) {
     const auto* far = house.mesh.find_far(id);
     if (far == nullptr) {
-      const auto error = model ? fleet::nobody_has(id) : model.error();  // its node has just left
+      const auto error = model ? fleet::unknown_model(id) : model.error();  // its node has just left
       co_return dialects::error_response(error);
     }
     if (anthropic) co_return http::Response::json(200, anthropic_model(anthropic_entry(*far)));
@@ -280,8 +281,8 @@ async::Task<http::Response> one(ApiContext& context, std::string id, Asking aski
     co_return http::Response::json(200, std::move(body));
   }
   const std::vector<backends::ModelPtr> all = {*model};
-  const auto windows = co_await context.router.contexts(all);
-  const auto catalog = co_await context.models.catalog();
+  const auto windows = co_await context.core.router.contexts(all);
+  const auto catalog = co_await context.files.models.catalog();
   const auto* alias = catalog->find_alias(id);
   if (alias != nullptr && alias->model != (*model)->name) alias = nullptr;
   if (anthropic) co_return http::Response::json(200, anthropic_model(anthropic_entry(**model, windows.front(), alias)));
@@ -297,7 +298,7 @@ async::Task<http::Response> one(ApiContext& context, std::string id, Asking aski
 
 }  // namespace
 
-void add_models(std::vector<http::Route>& routes, ApiContext& context) {
+void add_models(std::vector<http::Route>& routes, SupplyContext& context) {
   const http::RouteHandler on_list = [&context](http::Request request, http::PathParams) {
     return list(context, std::move(request));
   };

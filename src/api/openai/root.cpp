@@ -6,9 +6,10 @@
 #include <fmt/format.h>
 
 #include "api/admin/children.h"
-#include "api/console.h"
+#include "api/base/core_routes.h"
+#include "api/console/console.h"
 #include "api/inference/model_of_request.h"
-#include "api/routes.h"
+#include "api/openai/routes.h"
 #include "dialects/error_filter.h"
 #include "json/byte_order_mark.h"
 #include "json/lone_surrogates.h"
@@ -33,33 +34,35 @@ http::Response varied(http::Response response) {
 
 // Programs that accept JSON explicitly get JSON; people, and programs that accept anything, get a line of text. On the
 // port for Ollama's clients it is the line that they expect. Browsers get the console, which asks for a key itself.
-async::Task<http::Response> alive(const ApiContext& context, http::Request request) {
+async::Task<http::Response> alive(const LlamaContext& context, http::Request request) {
   const auto host = request.head.headers.get("Host");
-  if (context.ollama_port > 0 && host.ends_with(fmt::format(":{}", context.ollama_port)))
+  if (context.core.about.ollama_port > 0 && host.ends_with(fmt::format(":{}", context.core.about.ollama_port)))
     co_return http::Response::text(200, "text/plain; charset=utf-8", "Ollama is running");
-  if (auto page = console_at_root(context, request.head)) co_return std::move(*page);
+  if (auto page = console_at_root(context.core.about, request.head)) co_return std::move(*page);
   const auto accept = request.head.headers.get("Accept");
   if (accept.find("application/json") == std::string_view::npos || accept.find("text/html") != std::string_view::npos)
     co_return varied(http::Response::text(200, "text/plain; charset=utf-8", "corral is running\n"));
-  const json::Object body{{"status", "ok"}, {"name", "corral"}, {"version", context.version}};
+  const json::Object body{{"status", "ok"}, {"name", "corral"}, {"version", context.core.about.version}};
   co_return varied(http::Response::json(200, json::serialize(body)));
 }
 
 // Of a server with several models, in llama-server's form.
-async::Task<http::Response> server_props(ApiContext& context) {
-  const auto report = co_await context.router.report();
+async::Task<http::Response> server_props(LlamaContext& context) {
+  const auto report = co_await context.core.router.report();
   const auto max_instances = std::max(report.snapshot.limits[ModelType::llm], 0);  // 0: no limit
   std::string body;
   json::Writer out(body);
   out.begin_object().field("role", "router").field("max_instances", max_instances);
-  out.field("models_autoload", context.models_autoload).field("model_alias", "corral").field("model_path", "none");
+  out.field("models_autoload", context.inference.models_autoload)
+      .field("model_alias", "corral")
+      .field("model_path", "none");
   out.key("default_generation_settings").begin_object().key("params").null().field("n_ctx", 0).end_object();
-  out.field("build_info", context.build_info).end_object();
+  out.field("build_info", context.core.about.build_info).end_object();
   co_return http::Response::json(200, std::move(body));
 }
 
 // Of the given model, while it isn't in memory.
-async::Task<http::Response> sleeping_props(ApiContext& context, backends::ModelPtr model) {
+async::Task<http::Response> sleeping_props(LlamaContext& context, backends::ModelPtr model) {
   constexpr std::string_view kAwake = R"("is_sleeping":false)";
   auto last = context.kept_props.last();
   if (const auto at = last.find(kAwake); at != std::string::npos) {
@@ -67,19 +70,19 @@ async::Task<http::Response> sleeping_props(ApiContext& context, backends::ModelP
     co_return http::Response::json(200, std::move(last));
   }
   const std::vector<backends::ModelPtr> one = {model};
-  const auto windows = co_await context.router.contexts(one);
+  const auto windows = co_await context.core.router.contexts(one);
   std::string body;
   json::Writer out(body);
   out.begin_object().key("default_generation_settings").begin_object();
   out.field("n_ctx", windows.front().usable).end_object();
   out.field("model_path", model->checkpoint).field("model_alias", model->name.value());
-  out.field("build_info", context.build_info).field("is_sleeping", true).end_object();
+  out.field("build_info", context.core.about.build_info).field("is_sleeping", true).end_object();
   co_return http::Response::json(200, std::move(body));
 }
 
-async::Task<Result<backends::ModelPtr>> asked_model(ApiContext& context, const std::string& name) {
-  if (!name.empty() && !context.one_model) co_return context.models.find_known(name);
-  co_return co_await model_of_request(context, name, std::nullopt);
+async::Task<Result<backends::ModelPtr>> asked_model(LlamaContext& context, const std::string& name) {
+  if (!name.empty() && !context.core.one_model) co_return context.admin.files.models.find_known(name);
+  co_return co_await model_of_request(context.inference, name, std::nullopt);
 }
 
 // An engine's properties, with the server's defaults of request fields among `params`, as llama-server has them.
@@ -102,14 +105,14 @@ std::string with_request_defaults(std::string props, const std::string& defaults
 }
 
 // The properties that the engine of a loaded model reports, as llama-server does.
-async::Task<http::Response> props(ApiContext& context, http::Request request) {
+async::Task<http::Response> props(LlamaContext& context, http::Request request) {
   const auto asked = http::query_value(request.head.query(), "model").value_or("");
   const auto model = co_await asked_model(context, asked);
-  if (!model && asked.empty() && !context.one_model) co_return co_await server_props(context);
+  if (!model && asked.empty() && !context.core.one_model) co_return co_await server_props(context);
   if (!model && asked.empty()) co_return dialects::error_response(model.error());
   const auto name = model ? (*model)->name : ModelName(asked);
-  const auto answer = co_await ask_child(context, name, "/props", kPropsPatience);
-  if (!answer && model && context.one_model) co_return co_await sleeping_props(context, *model);
+  const auto answer = co_await ask_child(context.core, name, "/props", kPropsPatience);
+  if (!answer && model && context.core.one_model) co_return co_await sleeping_props(context, *model);
   if (!answer && asked.empty()) co_return co_await server_props(context);
   if (!answer) {
     const Error error(make_error_code(residency::errc::not_loaded), fmt::format("'{}' is not loaded", name.value()),
@@ -121,14 +124,14 @@ async::Task<http::Response> props(ApiContext& context, http::Request request) {
                       fmt::format("the engine of '{}' does not respond", name.value()));
     co_return dialects::error_response(error);
   }
-  if (!context.one_model) co_return http::Response::json(200, *answer->text);
-  auto text = with_request_defaults(*answer->text, context.request_defaults);
+  if (!context.core.one_model) co_return http::Response::json(200, *answer->text);
+  auto text = with_request_defaults(*answer->text, context.filters.request_defaults);
   context.kept_props.keep(text);
   co_return http::Response::json(200, std::move(text));
 }
 
 // Scales of the adapters of a loaded model for requests that set none.
-async::Task<http::Response> adapters(ApiContext& context, http::Request request) {
+async::Task<http::Response> adapters(LlamaContext& context, http::Request request) {
   const auto asked = http::query_value(request.head.query(), "model").value_or("");
   const auto model = co_await asked_model(context, asked);
   if (!model && asked.empty()) co_return dialects::error_response(model.error());
@@ -138,7 +141,7 @@ async::Task<http::Response> adapters(ApiContext& context, http::Request request)
   *body = json::without_byte_order_mark(std::move(*body));
   json::replace_lone_surrogates(*body);
   http::RequestHead head{request.head.method, "/lora-adapters", {}};
-  auto answer = co_await send_child(context, name, std::move(head), std::move(*body), kPropsPatience);
+  auto answer = co_await send_child(context.core, name, std::move(head), std::move(*body), kPropsPatience);
   co_return answer ? std::move(*answer) : dialects::error_response(answer.error());
 }
 
@@ -173,7 +176,7 @@ async::Task<http::Response> set_props() { co_return http::Response::json(200, R"
 
 }  // namespace
 
-void add_root(std::vector<http::Route>& routes, ApiContext& context) {
+void add_root(std::vector<http::Route>& routes, LlamaContext& context) {
   routes.push_back(
       {"GET", "/", [&context](http::Request request, http::PathParams) { return alive(context, std::move(request)); }});
   routes.push_back({"GET", "/props", [&context](http::Request request, http::PathParams) {

@@ -1,6 +1,7 @@
 // GET audio/voices: the voices of models that speak.
-#include "api/inference/find_model.h"
-#include "api/routes.h"
+#include "api/base/core_routes.h"
+#include "api/files/find_model.h"
+#include "api/openai/routes.h"
 #include "dialects/error_filter.h"
 #include "http/message.h"
 #include "json/writer.h"
@@ -17,16 +18,16 @@ void write_voices(json::Writer& out, const models::ModelInfo& model, const backe
 }
 
 // Of one model, or of all models with a list of voices.
-async::Task<http::Response> list_voices(ApiContext& context, http::Request request) {
+async::Task<http::Response> list_voices(FilterContext& context, http::Request request) {
   const auto wanted = http::query_value(request.head.query(), "model");
   std::vector<backends::ModelPtr> models;
   if (wanted) {
-    auto finding = find_own_model(context, *wanted);
+    auto finding = find_own_model(context.inference.files, *wanted);
     const auto model = co_await std::move(finding);
     if (!model) co_return dialects::error_response(model.error());
     models.push_back(*model);
   } else {
-    const auto catalog = co_await context.models.catalog();
+    const auto catalog = co_await context.inference.files.models.catalog();
     for (const auto& model : catalog->models()) {
       if (model->type == ModelType::tts) models.push_back(model);
     }
@@ -47,7 +48,7 @@ async::Task<http::Response> list_voices(ApiContext& context, http::Request reque
 
 }  // namespace
 
-void add_voices(std::vector<http::Route>& routes, ApiContext& context) {
+void add_voices(std::vector<http::Route>& routes, FilterContext& context) {
   add_core(routes, "GET", "audio/voices",
            [&context](http::Request request, http::PathParams) { return list_voices(context, std::move(request)); });
 }

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "api/errors.h"
+#include "api/base/errors.h"
 #include "base/log.h"
 #include "dialects/responses/kept_items.h"
 #include "dialects/responses/response_translator.h"
@@ -40,11 +40,11 @@ struct BackgroundResponses::Run {
 
   // Wakes waiting readers.
   void changed() {
-    const auto before = std::exchange(news, std::make_shared<async::Event>(executor));
+    const auto before = std::exchange(change_event, std::make_shared<async::Event>(executor));
     before->set();
   }
   // `text`: whole events, and comments.
-  void add(std::string_view text, std::size_t most) {
+  void add(std::string_view text, std::size_t max) {
     while (!text.empty()) {
       const auto end = std::min(text.find("\n\n"), text.size());
       const auto event = text.substr(0, std::min(end + 2, text.size()));
@@ -53,7 +53,7 @@ struct BackgroundResponses::Run {
       events.emplace_back(event);
       event_bytes += event.size();
     }
-    while (event_bytes > most && events.size() > 1) {
+    while (event_bytes > max && events.size() > 1) {
       event_bytes -= events.front().size();
       events.pop_front();
       ++first;
@@ -73,7 +73,7 @@ struct BackgroundResponses::Run {
   std::uint64_t first = 0;
   std::size_t event_bytes = 0;
   async::CancelSource stopper;
-  std::shared_ptr<async::Event> news = std::make_shared<async::Event>(executor);
+  std::shared_ptr<async::Event> change_event = std::make_shared<async::Event>(executor);
 };
 
 struct BackgroundResponses::Ending {
@@ -205,7 +205,7 @@ async::Task<BackgroundResponses::Ending> BackgroundResponses::answer(RunPtr run)
   const bool cancelled = kind_of(failure->code) == ErrorKind::cancelled && !stopping_;
   if (cancelled) co_return Ending{"cancelled", responses::response_document(*run->work.asked, "cancelled")};
   if (run->streams() && run->events.empty())
-    responses::tell_response(*run->work.asked)->failure(ending.events, *failure);
+    responses::make_response_translator(*run->work.asked)->failure(ending.events, *failure);
   ending.status = "failed";
   ending.doc = responses::response_document(*run->work.asked, "failed", &*failure);
   co_return ending;
@@ -260,9 +260,9 @@ std::string shown_run(const Run& run) {
 }  // namespace
 
 async::Task<std::optional<std::string>> BackgroundResponses::find(std::string owner, std::string id) {
-  auto looking = [](BackgroundResponses& background, std::string whose,
+  auto looking = [](BackgroundResponses& background, std::string for_owner,
                     std::string which) -> async::Task<std::optional<std::string>> {
-    const auto run = background.known(whose, which);
+    const auto run = background.known(for_owner, which);
     co_return run ? std::optional(shown_run(*run)) : std::nullopt;
   };
   auto asking = async::run_on(home_.executor(), looking(*this, std::move(owner), std::move(id)));
@@ -279,8 +279,8 @@ async::Task<std::optional<std::string>> BackgroundResponses::stop(std::string ow
   if (!run) co_return std::nullopt;
   run->stopper.stop();
   while (!run->ended) {
-    const auto news = run->news;
-    auto waiting = news->wait();
+    const auto change_event = run->change_event;
+    auto waiting = change_event->wait();
     co_await std::move(waiting);
   }
   co_return shown_run(*run);
@@ -319,14 +319,14 @@ async::Task<Result<std::string>> BackgroundResponses::next(RunPtr run, std::uint
     for (auto at = from - run->first; at < run->events.size() && text.size() < kEventPiece; ++at)
       text += run->events[at];
     if (!text.empty() || run->ended) co_return text;
-    const auto news = run->news;
+    const auto change_event = run->change_event;
     auto waiting = [](std::shared_ptr<async::Event> event) -> async::Task<bool> {
       co_await event->wait();
       co_return true;
     };
-    auto limited = async::with_timeout(timers_, kReaderPing, waiting(news));
-    const auto told = co_await std::move(limited);
-    if (!told) co_return std::string(http::kSsePing);
+    auto limited = async::with_timeout(timers_, kReaderPing, waiting(change_event));
+    const auto woken = co_await std::move(limited);
+    if (!woken) co_return std::string(http::kSsePing);
   }
 }
 

@@ -31,7 +31,7 @@ async::Task<bool> store_or_erase(std::shared_ptr<Keeping> keeping, std::string s
 }  // namespace
 
 async::Task<http::Response> begin_in_background(
-    ApiContext& context, std::shared_ptr<Keeping> keeping, std::shared_ptr<const dialects::Canonical> shown,
+    ResponsesContext& context, std::shared_ptr<Keeping> keeping, std::shared_ptr<const dialects::Canonical> shown,
     std::uint64_t bytes, std::move_only_function<async::Task<http::Response>(std::function<void()> started)> begin) {
   auto& store = keeping->store();
   auto& background = *context.background;

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "api/query.h"
+#include "api/base/query.h"
 #include "http/message.h"
 #include "json/writer.h"
 #include "protocol/errors.h"

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "api/errors.h"
-#include "api/inference/body_check.h"
+#include "api/base/body_check.h"
+#include "api/base/errors.h"
 #include "dialects/answer_id.h"
 #include "dialects/responses/kept_items.h"
 #include "json/lone_surrogates.h"
@@ -94,9 +94,9 @@ class StoringBody final : public http::BodySource {
 
 }  // namespace
 
-store::Store* response_store(const ApiContext& context) {
-  const bool on = context.settings == nullptr || context.settings->in_force()->store_responses;
-  return on ? context.store : nullptr;
+store::Store* response_store(const ResponsesContext& context) {
+  const bool on = context.core.settings == nullptr || context.core.settings->in_force()->store_responses;
+  return on ? context.core.store : nullptr;
 }
 
 Error nothing_kept(std::string_view what) {
@@ -113,20 +113,20 @@ Keeping::Keeping(store::Store* store, async::Timers& timers, const http::Request
       owner_(request.caller.key),
       last_(std::dynamic_pointer_cast<LastResponse>(request.session)) {}
 
-async::Task<Result<dialects::Canonical>> Keeping::read(ApiContext& context, const dialects::Endpoint& endpoint,
+async::Task<Result<dialects::Canonical>> Keeping::read(ResponsesContext& context, const dialects::Endpoint& endpoint,
                                                        const http::Request& request, std::string body,
                                                        std::shared_ptr<Keeping>& keeping) {
-  auto mine = std::make_shared<Keeping>(response_store(context), context.timers, request);
-  mine->created_ = epoch_millis(context.timers.wall_now());
+  auto mine = std::make_shared<Keeping>(response_store(context), context.core.timers, request);
+  mine->created_ = epoch_millis(context.core.timers.wall_now());
   auto before = std::make_shared<Before>();
   before->id = request.id.value();
-  const bool answers = endpoint.tell != nullptr;
+  const bool answers = endpoint.make_translator != nullptr;
   Result<store::Store::Place> place = store::Store::Place();
   if (answers && mine->store_ != nullptr) place = mine->store_->reserve();
   before->keeps = answers && mine->store_ != nullptr && place.has_value();
   before->remembers = answers && mine->last_ != nullptr;
   auto shared = std::make_shared<std::string>(std::move(body));
-  auto reading = read_on(context.body_threads, endpoint, shared, before);
+  auto reading = read_on(context.bodies.threads, endpoint, shared, before);
   auto asked = co_await std::move(reading);
   if (!asked) co_return asked;
   mine->storage_ = asked->storage;
@@ -159,10 +159,10 @@ async::Task<Result<dialects::Canonical>> Keeping::read(ApiContext& context, cons
     auto found = std::make_shared<Before>(*before);
     found->found = true;
     found->keeps = found->keeps && !mine->continues_last();
-    auto looking = mine->look_back(context.max_body_bytes, *found);
+    auto looking = mine->look_back(context.bodies.max_bytes, *found);
     const auto looked = co_await std::move(looking);
     if (!looked) co_return std::unexpected(looked.error());
-    auto again = read_on(context.body_threads, endpoint, shared, found);
+    auto again = read_on(context.bodies.threads, endpoint, shared, found);
     asked = co_await std::move(again);
     if (!asked) co_return asked;
     mine->storage_ = asked->storage;
@@ -172,10 +172,10 @@ async::Task<Result<dialects::Canonical>> Keeping::read(ApiContext& context, cons
   co_return asked;
 }
 
-async::Task<Result<>> Keeping::look_back(std::uint64_t most, Before& before) const {
-  const store::ReadLimits limits{.bytes = most};
+async::Task<Result<>> Keeping::look_back(std::uint64_t max, Before& before) const {
+  const store::ReadLimits limits{.bytes = max};
   if (!storage_->previous.empty()) {
-    auto looking = look_for_answers(most, before);
+    auto looking = look_for_answers(max, before);
     const auto looked = co_await std::move(looking);
     if (!looked) co_return looked;
   }
@@ -188,22 +188,22 @@ async::Task<Result<>> Keeping::look_back(std::uint64_t most, Before& before) con
     before.earlier.push_back(std::move(list.append("]")));
   }
   if (storage_->references.empty()) co_return Result<>();
-  auto looking = look_for_items(most, before);
+  auto looking = look_for_items(max, before);
   co_return co_await std::move(looking);
 }
 
-async::Task<Result<>> Keeping::look_for_answers(std::uint64_t most, Before& before) const {
+async::Task<Result<>> Keeping::look_for_answers(std::uint64_t max, Before& before) const {
   if (continues_last()) {
     before.earlier = last_->take_up();
     std::uint64_t bytes = 0;
     for (const auto& text : before.earlier) bytes += text.size();
-    if (bytes <= most) co_return Result<>();
+    if (bytes <= max) co_return Result<>();
     co_return fail(store::errc::too_large,
                    fmt::format("the conversation of {} has more than {} bytes: start a new one with the relevant parts",
-                               storage_->previous, most),
+                               storage_->previous, max),
                    "previous_response_id");
   }
-  auto reading = store_->chain(owner_, storage_->previous, {.bytes = most});
+  auto reading = store_->chain(owner_, storage_->previous, {.bytes = max});
   auto rows = co_await std::move(reading);
   if (!rows) {
     auto error = about_field(std::move(rows.error()), "previous_response_id");
@@ -223,13 +223,13 @@ async::Task<Result<>> Keeping::look_for_answers(std::uint64_t most, Before& befo
 }
 
 // An item's id contains the id of its answer.
-async::Task<Result<>> Keeping::look_for_items(std::uint64_t most, Before& before) const {
+async::Task<Result<>> Keeping::look_for_items(std::uint64_t max, Before& before) const {
   std::set<std::string> answers;
   for (const auto& item : storage_->references) {
     auto answer = responses::answer_of_item(item);
     if (!answer.empty()) answers.insert(std::move(answer));
   }
-  const store::ReadLimits limits{.bytes = most};
+  const store::ReadLimits limits{.bytes = max};
   if (answers.size() > limits.rows) {
     co_return fail(
         store::errc::too_long,

@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "api/context.h"
+#include "api/responses/context.h"
 #include "api/responses/last_response.h"
 #include "dialects/dialect.h"
 #include "http/handler.h"
@@ -21,7 +21,7 @@
 namespace corral::api {
 
 // The store of responses; nullptr: none.
-store::Store* response_store(const ApiContext& context);
+store::Store* response_store(const ResponsesContext& context);
 // Error for requests that need stored data, if the server stores nothing.
 Error nothing_kept(std::string_view what);
 
@@ -30,7 +30,7 @@ class Keeping {
  public:
   // Reads a body of an endpoint that has `read_on`, and finds the responses that it continues. Errors: those of
   // reading; previous_response_not_found and nothing_kept; those of the store.
-  static async::Task<Result<dialects::Canonical>> read(ApiContext& context, const dialects::Endpoint& endpoint,
+  static async::Task<Result<dialects::Canonical>> read(ResponsesContext& context, const dialects::Endpoint& endpoint,
                                                        const http::Request& request, std::string body,
                                                        std::shared_ptr<Keeping>& keeping);
 
@@ -55,9 +55,9 @@ class Keeping {
   // Whether the request continues the response that its WebSocket remembers.
   bool continues_last() const { return last_ && last_->is(storage_->previous); }
   void remember(std::string_view status, const std::string& doc);
-  async::Task<Result<>> look_back(std::uint64_t most, dialects::Before& before) const;
-  async::Task<Result<>> look_for_answers(std::uint64_t most, dialects::Before& before) const;
-  async::Task<Result<>> look_for_items(std::uint64_t most, dialects::Before& before) const;
+  async::Task<Result<>> look_back(std::uint64_t max, dialects::Before& before) const;
+  async::Task<Result<>> look_for_answers(std::uint64_t max, dialects::Before& before) const;
+  async::Task<Result<>> look_for_items(std::uint64_t max, dialects::Before& before) const;
 
   store::Store* const store_;
   async::Timers& timers_;

@@ -4,11 +4,12 @@
 
 #include <fmt/format.h>
 
-#include "api/errors.h"
-#include "api/query.h"
+#include "api/base/core_routes.h"
+#include "api/base/errors.h"
+#include "api/base/query.h"
 #include "api/responses/item_list.h"
 #include "api/responses/keeping.h"
-#include "api/routes.h"
+#include "api/responses/routes.h"
 #include "dialects/error_filter.h"
 #include "dialects/responses/kept_items.h"
 #include "json/peek.h"
@@ -35,7 +36,7 @@ std::string kept_document(store::ResponseRow row) {
   return open ? responses::interrupted(row.doc) : std::move(row.doc);
 }
 
-async::Task<Result<std::string>> find_response(ApiContext& context, std::string owner, std::string id) {
+async::Task<Result<std::string>> find_response(ResponsesContext& context, std::string owner, std::string id) {
   auto* const store = response_store(context);
   if (store == nullptr) co_return std::unexpected(no_response(id));
   if (context.background != nullptr) {
@@ -49,7 +50,7 @@ async::Task<Result<std::string>> find_response(ApiContext& context, std::string 
   co_return kept_document(std::move(*row));
 }
 
-async::Task<http::Response> response_events(ApiContext& context, std::string owner, std::string id,
+async::Task<http::Response> response_events(ResponsesContext& context, std::string owner, std::string id,
                                             std::uint64_t from) {
   // First check that the response exists.
   auto finding = find_response(context, owner, id);
@@ -70,7 +71,7 @@ async::Task<http::Response> response_events(ApiContext& context, std::string own
   co_return dialects::error_response(error);
 }
 
-async::Task<http::Response> get_response(ApiContext& context, http::Request request, std::string id) {
+async::Task<http::Response> get_response(ResponsesContext& context, http::Request request, std::string id) {
   const auto query = request.head.query();
   const auto stream = query_flag(query, "stream");
   if (!stream) co_return dialects::error_response(stream.error());
@@ -78,8 +79,8 @@ async::Task<http::Response> get_response(ApiContext& context, http::Request requ
   if (!after) co_return dialects::error_response(after.error());
   if (*stream) {
     const auto from = *after ? static_cast<std::uint64_t>(**after) + 1 : 0;
-    auto telling = response_events(context, std::move(request.caller.key), std::move(id), from);
-    co_return co_await std::move(telling);
+    auto streaming = response_events(context, std::move(request.caller.key), std::move(id), from);
+    co_return co_await std::move(streaming);
   }
   auto finding = find_response(context, std::move(request.caller.key), std::move(id));
   auto doc = co_await std::move(finding);
@@ -87,7 +88,7 @@ async::Task<http::Response> get_response(ApiContext& context, http::Request requ
   co_return response_json(std::move(*doc));
 }
 
-async::Task<http::Response> erase_response(ApiContext& context, http::Request request, std::string id) {
+async::Task<http::Response> erase_response(ResponsesContext& context, http::Request request, std::string id) {
   auto* const store = response_store(context);
   if (store == nullptr) co_return dialects::error_response(no_response(id));
   const auto owner = std::move(request.caller.key);
@@ -104,7 +105,7 @@ async::Task<http::Response> erase_response(ApiContext& context, http::Request re
   co_return response_json(std::move(text));
 }
 
-async::Task<http::Response> cancel_response(ApiContext& context, http::Request request, std::string id) {
+async::Task<http::Response> cancel_response(ResponsesContext& context, http::Request request, std::string id) {
   auto* const store = response_store(context);
   if (store == nullptr) co_return dialects::error_response(no_response(id));
   const auto owner = std::move(request.caller.key);
@@ -126,7 +127,7 @@ async::Task<http::Response> cancel_response(ApiContext& context, http::Request r
   co_return dialects::error_response(error);
 }
 
-async::Task<http::Response> list_input_items(ApiContext& context, http::Request request, std::string id) {
+async::Task<http::Response> list_input_items(ResponsesContext& context, http::Request request, std::string id) {
   auto* const store = response_store(context);
   if (store == nullptr) co_return dialects::error_response(no_response(id));
   const auto wanted = page_request(request.head.query());
@@ -143,7 +144,7 @@ async::Task<http::Response> list_input_items(ApiContext& context, http::Request 
 
 }  // namespace
 
-void add_responses(std::vector<http::Route>& routes, ApiContext& context) {
+void add_responses(std::vector<http::Route>& routes, ResponsesContext& context) {
   const auto add = [&](const char* method, std::string_view path, auto handler) {
     add_core(routes, method, path, [&context, handler](http::Request request, http::PathParams params) {
       return handler(context, std::move(request), std::move(params["id"]));

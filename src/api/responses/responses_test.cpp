@@ -14,7 +14,7 @@ namespace {
 // The clock of requests begins in 1970.
 constexpr std::int64_t kAges = 500ll * 365 * 24 * 3'600 * 1'000;
 
-std::string answer_saying(const std::string& text) {
+std::string answer_with(const std::string& text) {
   return fmt::format(
       R"({{"choices":[{{"index":0,"message":{{"role":"assistant","content":"{}"}},"finish_reason":"stop"}}],)"
       R"("usage":{{"completion_tokens":4,"prompt_tokens":9}}}})",
@@ -29,7 +29,7 @@ class ResponsesTest : public ApiTest {
       return name == "HOME" ? std::optional(dir.path().string()) : std::nullopt;
     };
     live_ = std::move(*config::LiveSettings::open(inputs_));
-    context.settings = live_.get();
+    context.core.settings = live_.get();
     have("tiny-llama");
   }
   ~ResponsesTest() override {
@@ -41,12 +41,12 @@ class ResponsesTest : public ApiTest {
     EXPECT_TRUE(store.finish_within(Millis(60'000)));
   }
   async::Task<bool> wound_down() {
-    co_await desk.wind_down(Millis(1000));
+    co_await background.wind_down(Millis(1000));
     co_return true;
   }
   void use(store::Store& other) {
-    context.store = &other;
-    context.background = &desk;
+    context.core.store = &other;
+    context.responses.background = &background;
     handler = make_api(context);
   }
   void set(const std::string& name, json::Value value) {
@@ -82,7 +82,7 @@ class ResponsesTest : public ApiTest {
   json::Value responded(const std::string& key, const std::string& more, const std::string& text = "Hi there") {
     const auto before = engine().requests().size();
     auto asking = ask_as(key, "POST", "/v1/responses", body(more));
-    reached(before).answer(200, answer_saying(text));
+    reached(before).answer(200, answer_with(text));
     return finish(*asking).json();
   }
   // The request in the background began, and how its response stands.
@@ -123,7 +123,7 @@ class ResponsesTest : public ApiTest {
   backends::FakeServer& engine() { return backend.server("tiny-llama"); }
 
   store::Store store{clock, {.file = dir.path() / "kept.sqlite", .limits = {.response_age = kAges}}};
-  BackgroundResponses desk{loop, timers, {.of_owner = 2, .all = 3, .event_bytes = 16384}};
+  BackgroundResponses background{loop, timers, {.of_owner = 2, .all = 3, .event_bytes = 16384}};
   config::Inputs inputs_;
   std::unique_ptr<config::LiveSettings> live_;
   int asked_ = 0;
@@ -158,15 +158,15 @@ TEST_F(ResponsesTest, AStoredConversationIsCompacted) {
   EXPECT_EQ(id_of(responded("ann", R"("input":"I am Ann.")", "Hello")), "resp_1");
   const auto before = engine().requests().size();
   auto asking = ask_as("ann", "POST", "/v1/responses/compact", body(R"("previous_response_id":"resp_1")"));
-  reached(before).answer(200, answer_saying("She is Ann."));
+  reached(before).answer(200, answer_with("She is Ann."));
   const auto made = finish(*asking).json();
   EXPECT_EQ(json::text_or(made, "object", ""), "response.compaction");
   EXPECT_EQ(made.at("output").at(0).at("content").at(0).at("text").as_string(), "I am Ann.");
   EXPECT_EQ(made.at("output").at(1).at("encrypted_content").as_string(), "corral:summary:She is Ann.");
   EXPECT_EQ(as("ann", "GET", "/v1/responses/" + id_of(made)).status, 404u) << "a compaction is not stored";
-  const auto lacking = as("ann", "POST", "/v1/responses/compact", R"({"input":"x"})");
-  EXPECT_EQ(lacking.status, 400u);
-  EXPECT_EQ(lacking.error("param"), "model");
+  const auto without_model = as("ann", "POST", "/v1/responses/compact", R"({"input":"x"})");
+  EXPECT_EQ(without_model.status, 400u);
+  EXPECT_EQ(without_model.error("param"), "model");
 }
 
 TEST_F(ResponsesTest, AnOutputWithoutItsCallIsNoContinuation) {
@@ -193,10 +193,10 @@ TEST_F(ResponsesTest, AStreamIsKeptWithItsLastEvent) {
       R"({"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]})"
       "\n\ndata: [DONE]\n\n");
   request.end();
-  const auto told = finish(*asking);
+  const auto streamed = finish(*asking);
   const auto kept = as("ann", "GET", "/v1/responses/resp_1");
   EXPECT_EQ(kept.status, 200u) << kept.text;
-  EXPECT_THAT(told.text, HasSubstr(R"("response":)" + kept.text + "}"));
+  EXPECT_THAT(streamed.text, HasSubstr(R"("response":)" + kept.text + "}"));
 }
 
 TEST_F(ResponsesTest, WhoLeavesKeepsNothing) {
@@ -377,7 +377,7 @@ TEST_F(ResponsesTest, InTheBackgroundAFullDiskIsTold) {
     if (stream) {
       stream_answer(request, text);
     } else {
-      request.answer(200, answer_saying(text));
+      request.answer(200, answer_with(text));
     }
     const auto done = ended("ann", path).json();
     EXPECT_EQ(json::text_or(done, "status", ""), "completed");
@@ -397,7 +397,7 @@ TEST_F(ResponsesTest, InTheBackgroundAFullDiskIsTold) {
     // No row is left that says that it is queued.
     store::Store again(clock, {.file = dir.path() / file, .limits = {.response_age = kAges}});
     use(again);
-    context.background = nullptr;
+    context.responses.background = nullptr;
     handler = make_api(context);
     EXPECT_EQ(as("ann", "GET", path).status, 404u);
     EXPECT_TRUE(again.finish_within(Millis(60'000)));
@@ -413,7 +413,7 @@ TEST_F(ResponsesTest, ADiskThatDoesNotRespondIsWaitedForFiveSeconds) {
   });
   const auto before = engine().requests().size();
   auto asking = ask_as("ann", "POST", "/v1/responses", body(R"("input":"x")"));
-  reached(before).answer(200, answer_saying("Hi"));
+  reached(before).answer(200, answer_with("Hi"));
   settle();
   pass(4'950ms);
   const auto early = got(*asking);
@@ -434,8 +434,8 @@ TEST_F(ResponsesTest, AConversationHoldsWhatIsSaidInIt) {
   EXPECT_EQ(made.text, R"({"id":"conv_1","object":"conversation","created_at":86400,"updated_at":86400,)"
                        R"("metadata":{"topic":"names"}})");
   EXPECT_EQ(as("bob", "GET", "/v1/conversations/conv_1").status, 404u);
-  const auto said = responded("ann", R"("input":"Who am I?","conversation":{"id":"conv_1"},"store":false)", "Ann");
-  EXPECT_EQ(json::serialize(*json::find(said, "conversation")), R"({"id":"conv_1"})");
+  const auto response = responded("ann", R"("input":"Who am I?","conversation":{"id":"conv_1"},"store":false)", "Ann");
+  EXPECT_EQ(json::serialize(*json::find(response, "conversation")), R"({"id":"conv_1"})");
   EXPECT_THAT(messages(), HasSubstr(R"("content":"I am Ann.\nWho am I?")"));
   const std::string items = "/v1/conversations/conv_1/items";
   EXPECT_THAT(ids(as("ann", "GET", items + "?order=asc")), ElementsAre("msg_1_i0", "msg_3_i0", "msg_3_0"));
@@ -536,7 +536,7 @@ TEST_F(ResponsesTest, InTheBackgroundAnAnswerIsMadeWhoeverWaits) {
   const auto early =
       as("ann", "POST", "/v1/responses", body(R"("input":"x","previous_response_id":")" + id_of(queued) + "\""));
   EXPECT_THAT(early.error("message"), HasSubstr("still running"));
-  engine().request().answer(200, answer_saying("Done"));
+  engine().request().answer(200, answer_with("Done"));
   const auto done = ended("ann", path);
   EXPECT_EQ(json::text_or(done.json(), "status", ""), "completed");
   EXPECT_THAT(done.text, HasSubstr(R"("text":"Done")"));
@@ -643,10 +643,10 @@ TEST_F(ResponsesTest, InTheBackgroundEventsAreBounded) {
 TEST_F(ResponsesTest, InTheBackgroundAStreamThatNeverBeginsEndsWithItsFailure) {
   auto asking = ask_as("ann", "POST", "/v1/responses", body(R"("input":"x","background":true,"stream":true)"));
   reached(0).answer(500, R"({"error":{"message":"no luck","code":"oops"}})");
-  const auto told = finish(*asking);
-  EXPECT_THAT(told.text, testing::StartsWith("event: response.created\n"));
-  EXPECT_THAT(told.text, HasSubstr("event: response.failed\n"));
-  EXPECT_THAT(told.text, HasSubstr("no luck"));
+  const auto streamed = finish(*asking);
+  EXPECT_THAT(streamed.text, testing::StartsWith("event: response.created\n"));
+  EXPECT_THAT(streamed.text, HasSubstr("event: response.failed\n"));
+  EXPECT_THAT(streamed.text, HasSubstr("no luck"));
 }
 
 TEST_F(ResponsesTest, WhatTheEndOfTheServerComesUponWasInterrupted) {
@@ -667,7 +667,7 @@ TEST_F(ResponsesTest, WhatTheEndOfTheServerComesUponWasInterrupted) {
   EXPECT_TRUE(last.finish_within(Millis(60'000)));
   store::Store next(clock, options);
   use(next);
-  context.background = nullptr;
+  context.responses.background = nullptr;
   const auto later = as("ann", "GET", path).json();
   EXPECT_EQ(json::text_or(later, "status", ""), "incomplete");
   EXPECT_EQ(json::serialize(*json::find(later, "incomplete_details")), R"({"reason":"interrupted"})");

@@ -6,10 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "api/inference/body_check.h"
+#include "api/base/body_check.h"
+#include "api/base/core_routes.h"
 #include "api/responses/last_response.h"
+#include "api/responses/routes.h"
 #include "api/responses/socket_message.h"
-#include "api/routes.h"
 #include "dialects/error_filter.h"
 #include "http/request_id.h"
 #include "http/sse.h"
@@ -33,14 +34,14 @@ http::RequestHead head_of_messages(http::RequestHead head) {
 }
 
 struct Conversation {
-  ApiContext& context;
+  ResponsesContext& context;
   http::RequestHead head;
   std::string peer;
   std::shared_ptr<LastResponse> last = std::make_shared<LastResponse>();
 };
 
 async::Task<http::Response> answer_of(Conversation& conversation, http::Handler& handler, std::string message) {
-  auto* const threads = conversation.context.body_threads;
+  auto* const threads = conversation.context.bodies.threads;
   const bool small = threads == nullptr || message.size() <= kSmallBody;
   auto work = [message = std::move(message)]() mutable { return body_of_message(std::move(message)); };
   Result<std::string> body;
@@ -128,7 +129,7 @@ async::Task<void> converse(std::shared_ptr<Conversation> conversation, http::Web
   }
 }
 
-async::Task<http::Response> open(ApiContext& context, http::Request request) {
+async::Task<http::Response> open(ResponsesContext& context, http::Request request) {
   if (!http::asks_for_web_socket(request.head)) {
     auto refusal = dialects::error_response(
         Error(make_error_code(protocol::errc::unsupported_value),
@@ -147,7 +148,7 @@ async::Task<http::Response> open(ApiContext& context, http::Request request) {
 
 }  // namespace
 
-void add_response_socket(std::vector<http::Route>& routes, ApiContext& context) {
+void add_response_socket(std::vector<http::Route>& routes, ResponsesContext& context) {
   add_core(routes, "GET", "responses",
            [&context](http::Request request, http::PathParams) { return open(context, std::move(request)); });
 }

@@ -26,7 +26,7 @@ class FakeSocket final : public http::WebSocket {
     if (event) events.push_back(std::move(*event));
     co_return Result<>();
   }
-  void say(std::string message) { messages_.send(std::move(message)); }
+  void push(std::string message) { messages_.send(std::move(message)); }
   void leave() { messages_.close(); }
 
   std::vector<json::Value> events;
@@ -40,7 +40,7 @@ constexpr std::int64_t kForAges = 500ll * 365 * 24 * 3'600 * 1'000;
 class ResponseSocketTest : public ApiTest {
  protected:
   ResponseSocketTest() {
-    context.store = &store;
+    context.core.store = &store;
     handler = make_api(context);
     have("tiny-llama");
     open();
@@ -85,7 +85,7 @@ class ResponseSocketTest : public ApiTest {
   std::vector<json::Value> events_of(const std::string& more, const std::string& text = {}) {
     socket->events.clear();
     const auto before = engine().requests().size();
-    socket->say(R"({"type":"response.create","model":"tiny-llama",)" + more + "}");
+    socket->push(R"({"type":"response.create","model":"tiny-llama",)" + more + "}");
     const auto over = [&] {
       if (socket->events.empty()) return false;
       const auto type = json::text_or(socket->events.back(), "type", "");
@@ -183,7 +183,7 @@ TEST_F(ResponseSocketTest, WhatContinuesAnUnstoredOneCannotBeStored) {
 }
 
 TEST_F(ResponseSocketTest, WhoLeavesEndsTheResponse) {
-  socket->say(R"({"type":"response.create","model":"tiny-llama","input":"x"})");
+  socket->push(R"({"type":"response.create","model":"tiny-llama","input":"x"})");
   run_until([&] { return !engine().requests().empty(); });
   engine().request().begin_stream();
   settle();

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "api/access/rights.h"
-#include "api/inference/answer_of_model.h"
 #include "api/supply/known_names.h"
 #include "api/supply/pulling.h"
 #include "async/spawned_task.h"
@@ -21,28 +20,18 @@
 namespace corral::api {
 namespace {
 
-constexpr Millis kUsualPing{1'000};
 constexpr Millis kLook{1'000};
 
 using Upstream = async::SpawnedTask<http::Response>;
 
-async::Task<Result<backends::ModelPtr>> fetched(std::unique_ptr<Pull> pull, ApiContext& context) {
+async::Task<Result<backends::ModelPtr>> fetched(std::unique_ptr<Pull> pull, SupplyContext& context) {
   while (!pull->ended()) co_await pull->next(kLook);
   const auto name = co_await pull->result();
   if (!name) co_return std::unexpected(name.error());
-  co_return co_await context.models.find(*name);
+  co_return co_await context.files.models.find(*name);
 }
 
-async::Task<http::Response> forwarded(ApiContext& context, backends::ModelPtr model, std::optional<ModelType> type,
-                                      std::string path, router::ForwardRequest request) {
-  const models::ModelInfo& info = *model;
-  if (type && info.type != *type)
-    co_return dialects::error_response(protocol::wrong_model_type(info.name.value(), info.type, path, *type));
-  request.model = std::move(model);
-  co_return co_await answer_of_model(context, std::move(request));
-}
-
-async::Task<http::Response> after_fetch(ApiContext& context, std::unique_ptr<Pull> pull, WhenHere then) {
+async::Task<http::Response> after_fetch(SupplyContext& context, std::unique_ptr<Pull> pull, WhenHere then) {
   auto model = co_await fetched(std::move(pull), context);
   if (!model) co_return dialects::error_response(model.error());
   auto answering = then(std::move(*model));
@@ -88,11 +77,11 @@ class AnswerToCome final : public http::BodySource {
 
 }  // namespace
 
-bool fetches(ApiContext& context, const http::Caller& caller, const std::string& name, Error& why) {
-  if (context.supply == nullptr || context.one_model || why.code != models::errc::model_not_found) return false;
+bool fetches(SupplyContext& context, const http::Caller& caller, const std::string& name, Error& why) {
+  if (context.supply == nullptr || context.core.one_model || why.code != models::errc::model_not_found) return false;
   const auto source = downloads::parse_source(source_of(context, name));
   if (!source || source->kind != downloads::SourceKind::hub) return false;
-  if (context.supply->auto_pull && has(caller, kAdmin) && !context.supply->desk.offline()) return true;
+  if (context.supply->auto_pull && has(caller, kAdmin) && !context.supply->download_manager.offline()) return true;
   if (!why.message.ends_with('?')) why.message += '.';
   why.message +=
       fmt::format(" Download it from the hub with: corral pull {}", shell_word(models::printable(name, 256)));
@@ -107,7 +96,7 @@ backends::ModelPtr coming_model(const std::string& name, ModelType type) {
   return info;
 }
 
-async::Task<http::Response> answer_when_here(ApiContext& context, std::string name, std::optional<Millis> ping,
+async::Task<http::Response> answer_when_here(SupplyContext& context, std::string name, std::optional<Millis> ping,
                                              WhenHere then, std::string_view error_event) {
   name = source_of(context, std::move(name));
   auto plan = co_await Pull::plan(context, name);
@@ -121,23 +110,7 @@ async::Task<http::Response> answer_when_here(ApiContext& context, std::string na
   const auto executor = co_await async::asio::this_coro::executor;
   auto answering = std::make_unique<Upstream>(executor, "answer of a model to come", std::move(task));
   co_return http::Response::event_stream(
-      std::make_unique<AnswerToCome>(context.timers, *ping, error_event, std::move(answering)));
-}
-
-async::Task<http::Response> forward_when_here(ApiContext& context, std::string name, std::optional<ModelType> type,
-                                              std::string path, router::ForwardRequest request) {
-  const auto known = known_type(context, name);
-  if (type && known && *known != *type) {
-    const auto error = protocol::wrong_model_type(name, *known, path, *type);
-    co_return dialects::error_response(error);
-  }
-  const auto ping = request.stream ? std::optional(request.ping_interval.value_or(kUsualPing)) : std::nullopt;
-  WhenHere then = [&context, type, path = std::move(path),
-                   request = std::move(request)](backends::ModelPtr model) mutable {
-    return forwarded(context, std::move(model), type, std::move(path), std::move(request));
-  };
-  auto answering = answer_when_here(context, std::move(name), ping, std::move(then));
-  co_return co_await std::move(answering);
+      std::make_unique<AnswerToCome>(context.core.timers, *ping, error_event, std::move(answering)));
 }
 
 }  // namespace corral::api

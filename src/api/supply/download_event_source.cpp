@@ -45,16 +45,16 @@ class DownloadsNotice final : public router::Notice {
 void DownloadEventSource::changed(Row row) {
   const auto state = row->view.state;
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     const bool over =
         state == DownloadState::done || state == DownloadState::cancelled || state == DownloadState::failed;
     over ? void(rows_.erase(row->view.id)) : void(rows_[row->view.id] = row);
   }
-  tell_(std::make_shared<DownloadNotice>(std::move(row)));
+  notify_(std::make_shared<DownloadNotice>(std::move(row)));
 }
 
 router::NoticePtr DownloadEventSource::state() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<Row> rows;
   for (const auto& [id, row] : rows_) rows.push_back(row);
   return std::make_shared<DownloadsNotice>(std::move(rows));

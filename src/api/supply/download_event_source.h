@@ -5,8 +5,8 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "downloads/download_manager.h"
 #include "router/core/event_source.h"
 
@@ -17,16 +17,16 @@ class DownloadEventSource final : public router::EventSource {
   using Row = std::shared_ptr<const downloads::DownloadRow>;
 
   // The callback may be called on any loop.
-  explicit DownloadEventSource(std::function<void(router::NoticePtr)> tell) : tell_(std::move(tell)) {}
+  explicit DownloadEventSource(std::function<void(router::NoticePtr)> notify) : notify_(std::move(notify)) {}
 
   // On the download manager's loop.
   void changed(Row row);
   router::NoticePtr state() const override;
 
  private:
-  const std::function<void(router::NoticePtr)> tell_;
-  mutable std::mutex mutex_;
-  std::map<std::uint64_t, Row> rows_;  // by id, without ended downloads
+  const std::function<void(router::NoticePtr)> notify_;
+  mutable Mutex mutex_;
+  std::map<std::uint64_t, Row> rows_ GUARDED_BY(mutex_);  // by id, without ended downloads
 };
 
 }  // namespace corral::api

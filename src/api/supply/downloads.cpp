@@ -6,11 +6,12 @@
 
 #include <fmt/format.h>
 
-#include "api/errors.h"
-#include "api/inference/load_body.h"
-#include "api/routes.h"
+#include "api/base/command_body.h"
+#include "api/base/core_routes.h"
+#include "api/base/errors.h"
 #include "api/supply/download_json.h"
 #include "api/supply/known_names.h"
+#include "api/supply/routes.h"
 #include "api/supply/supply.h"
 #include "dialects/error_filter.h"
 #include "downloads/errors.h"
@@ -51,8 +52,8 @@ DownloadOrder order_of(std::string_view word) {
   return word == "cancel" ? DownloadOrder::cancel : DownloadOrder::remove;
 }
 
-async::Task<http::Response> list_downloads(ApiContext& context) {
-  const auto rows = co_await context.supply->desk.list();
+async::Task<http::Response> list_downloads(SupplyContext& context) {
+  const auto rows = co_await context.supply->download_manager.list();
   std::string body;
   json::Writer out(body);
   out.begin_array();
@@ -61,8 +62,8 @@ async::Task<http::Response> list_downloads(ApiContext& context) {
   co_return http::Response::json(200, std::move(body));
 }
 
-async::Task<http::Response> order_download(ApiContext& context, http::Request request) {
-  const auto peek = co_await checked_body(context, request, download_control_fields());
+async::Task<http::Response> order_download(SupplyContext& context, http::Request request) {
+  const auto peek = co_await checked_body(context.bodies, request, download_control_fields());
   if (!peek) co_return dialects::error_response(peek.error());
   const auto name = name_in(peek->root());
   if (name.empty()) {
@@ -71,7 +72,7 @@ async::Task<http::Response> order_download(ApiContext& context, http::Request re
     co_return dialects::error_response(error);
   }
   const auto what = order_of(peek->root().find("action").as_string());
-  const auto row = co_await context.supply->desk.order(name, what);
+  const auto row = co_await context.supply->download_manager.order(name, what);
   if (!row && row.error().code == downloads::errc::file_not_found) {
     const Error error(make_error_code(errc::download_not_found), row.error().message, "id");
     co_return dialects::error_response(error);
@@ -84,7 +85,7 @@ async::Task<http::Response> order_download(ApiContext& context, http::Request re
   co_return http::Response::json(200, std::move(body));
 }
 
-async::Task<http::Response> tell_variants(ApiContext& context, http::Request request) {
+async::Task<http::Response> list_variants(SupplyContext& context, http::Request request) {
   const auto asked = source_of(context, http::query_value(request.head.query(), "checkpoint").value_or(""));
   const auto source = downloads::parse_source(asked);
   if (!source) {
@@ -97,18 +98,18 @@ async::Task<http::Response> tell_variants(ApiContext& context, http::Request req
     const Error error(make_error_code(downloads::errc::bad_name), text, "checkpoint");
     co_return dialects::error_response(error);
   }
-  auto& desk = context.supply->desk;
-  auto listing = co_await desk.list_repo(source->repo, source->revision);
+  auto& download_manager = context.supply->download_manager;
+  auto listing = co_await download_manager.list_repo(source->repo, source->revision);
   if (!listing) co_return dialects::error_response(listing.error());
   const auto memory = co_await context.supply->memory();
-  auto look = [listing = std::move(*listing), memory, cache = desk.hub().cache] {
+  auto look = [listing = std::move(*listing), memory, cache = download_manager.hub().cache] {
     return variants_body(listing, listing.repo, memory, cache, downloads::free_bytes(cache));
   };
-  auto body = co_await desk.disk().run(std::move(look));
+  auto body = co_await download_manager.disk().run(std::move(look));
   co_return http::Response::json(200, std::move(body));
 }
 
-async::Task<http::Response> search_hub(ApiContext& context, http::Request request) {
+async::Task<http::Response> search_hub(SupplyContext& context, http::Request request) {
   const auto query = request.head.query();
   auto words = http::query_value(query, "query").value_or("");
   const auto limit_text = http::query_value(query, "limit").value_or(std::to_string(kUsuallyFound));
@@ -123,7 +124,7 @@ async::Task<http::Response> search_hub(ApiContext& context, http::Request reques
                       bad_words ? "query" : "limit");
     co_return dialects::error_response(error);
   }
-  const auto found = co_await context.supply->desk.search(std::move(words), limit);
+  const auto found = co_await context.supply->download_manager.search(std::move(words), limit);
   if (!found) co_return dialects::error_response(found.error());
   std::string body;
   json::Writer out(body);
@@ -143,12 +144,12 @@ const protocol::FieldTable& download_control_fields() {
   return table;
 }
 
-void add_downloads(std::vector<http::Route>& routes, ApiContext& context) {
+void add_downloads(std::vector<http::Route>& routes, SupplyContext& context) {
   add_core(routes, "GET", "downloads", [&context](http::Request, http::PathParams) { return list_downloads(context); });
   add_core(routes, "POST", "downloads/control",
            [&context](http::Request request, http::PathParams) { return order_download(context, std::move(request)); });
   add_core(routes, "GET", "pull/variants",
-           [&context](http::Request request, http::PathParams) { return tell_variants(context, std::move(request)); });
+           [&context](http::Request request, http::PathParams) { return list_variants(context, std::move(request)); });
   add_core(routes, "GET", "registry/search",
            [&context](http::Request request, http::PathParams) { return search_hub(context, std::move(request)); });
 }

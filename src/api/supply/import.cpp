@@ -8,12 +8,14 @@
 #include <fmt/format.h>
 
 #include "api/access/rights.h"
-#include "api/errors.h"
-#include "api/inference/load_body.h"
-#include "api/routes.h"
+#include "api/base/command_body.h"
+#include "api/base/core_routes.h"
+#include "api/base/errors.h"
 #include "api/supply/removal_plan.h"
+#include "api/supply/routes.h"
 #include "api/supply/supply.h"
 #include "async/run_or_leave.h"
+#include "base/text.h"
 #include "dialects/error_filter.h"
 #include "models/errors.h"
 #include "models/import_file.h"
@@ -57,10 +59,10 @@ Error shown_to(const http::Caller& caller, Error error, const std::string& path)
 }
 
 // The name must not find another model.
-Result<> check_free(ApiContext& context, const models::ImportRequest& wanted) {
+Result<> check_free(SupplyContext& context, const models::ImportRequest& wanted) {
   const auto known =
-      wanted.name.empty() ? Result<models::Catalog::Model>(nullptr) : context.models.find_known(wanted.name);
-  if (!known || *known == nullptr || !models::equal_folded((*known)->name.value(), wanted.name)) return {};
+      wanted.name.empty() ? Result<models::Catalog::Model>(nullptr) : context.files.models.find_known(wanted.name);
+  if (!known || *known == nullptr || !equal_ignoring_case((*known)->name.value(), wanted.name)) return {};
   const auto& files = (*known)->paths;
   // the import checks whether it is the same file
   if (!files.empty() && is_within(files.front(), wanted.folder)) return {};
@@ -68,8 +70,8 @@ Result<> check_free(ApiContext& context, const models::ImportRequest& wanted) {
               "model_name");
 }
 
-async::Task<http::Response> import_model(ApiContext& context, http::Request request) {
-  const auto peek = co_await checked_body(context, request, import_fields());
+async::Task<http::Response> import_model(SupplyContext& context, http::Request request) {
+  const auto peek = co_await checked_body(context.bodies, request, import_fields());
   if (!peek) co_return dialects::error_response(peek.error());
   const auto body = peek->root();
   if (auto fine = check_members(body, import_fields()); !fine) co_return dialects::error_response(fine.error());
@@ -87,11 +89,11 @@ async::Task<http::Response> import_model(ApiContext& context, http::Request requ
   if (const auto taken = check_free(context, wanted); !taken) co_return dialects::error_response(taken.error());
   const LeftGuard guard;
   auto work = [wanted, progress = guard.progress()] { return models::import_file(wanted, progress); };
-  auto importing = async::run_or_leave(context.supply->imports, context.timers, std::move(work));
+  auto importing = async::run_or_leave(context.supply->imports, context.core.timers, std::move(work));
   const auto imported = co_await std::move(importing);
   if (!imported) co_return dialects::error_response(shown_to(request.caller, imported.error(), path));
-  co_await context.models.rescan();
-  const auto catalog = co_await context.models.catalog();
+  co_await context.files.models.rescan();
+  const auto catalog = co_await context.files.models.catalog();
   const auto is_it = [&](const models::Catalog::Model& model) {
     return std::ranges::find(model->paths, imported->files.front()) != model->paths.end();
   };
@@ -112,7 +114,7 @@ const protocol::FieldTable& import_fields() {
   return table;
 }
 
-void add_import(std::vector<http::Route>& routes, ApiContext& context) {
+void add_import(std::vector<http::Route>& routes, SupplyContext& context) {
   add_core(routes, "POST", "import",
            [&context](http::Request request, http::PathParams) { return import_model(context, std::move(request)); });
 }

@@ -32,13 +32,13 @@ bool has_tag(std::string_view name) {
 
 }  // namespace
 
-std::string source_of(const ApiContext& context, std::string name) {
+std::string source_of(const SupplyContext& context, std::string name) {
   if (context.supply == nullptr || name.find('/') != name.npos) return name;
   const auto* known = context.supply->known.find(name);
   return known != nullptr ? known->source() : name;
 }
 
-std::optional<ModelType> known_type(const ApiContext& context, std::string_view name) {
+std::optional<ModelType> known_type(const SupplyContext& context, std::string_view name) {
   if (context.supply == nullptr) return std::nullopt;
   for (const auto& model : context.supply->known.models)
     if (model.source() == name) return model.type;
@@ -46,7 +46,7 @@ std::optional<ModelType> known_type(const ApiContext& context, std::string_view 
   return known != nullptr ? std::optional(known->type) : std::nullopt;
 }
 
-Error with_way_on(const ApiContext& context, Error error, std::string_view name) {
+Error with_way_on(const SupplyContext& context, Error error, std::string_view name) {
   const bool plain = is_word(name), tagged = has_tag(name);
   if (error.code != downloads::errc::bad_name || (!plain && !tagged)) return error;
   std::vector<std::string> candidates;

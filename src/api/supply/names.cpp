@@ -6,13 +6,15 @@
 
 #include <fmt/format.h>
 
-#include "api/errors.h"
-#include "api/inference/load_body.h"
-#include "api/inference/request_defaults.h"
-#include "api/routes.h"
+#include "api/base/command_body.h"
+#include "api/base/core_routes.h"
+#include "api/base/errors.h"
+#include "api/filters/request_defaults.h"
 #include "api/supply/aliases.h"
+#include "api/supply/routes.h"
 #include "api/supply/supply.h"
-#include "base/recipe.h"
+#include "base/recipe_table.h"
+#include "base/text.h"
 #include "config/load/request_defaults.h"
 #include "dialects/error_filter.h"
 #include "models/names/model_names.h"
@@ -62,7 +64,7 @@ Result<> check_name(std::string_view name, std::string_view field) {
       std::string(field));
 }
 
-Result<models::UserModel> wanted_model(json::View body) {
+Result<models::UserModel> wanted_model(json::View body, const RecipeTable& recipes) {
   models::UserModel model{.name = std::string(models::without_prefix(text_in(body, "model_name"))),
                           .checkpoint = text_in(body, "checkpoint"),
                           .recipe = text_in(body, "recipe"),
@@ -74,11 +76,11 @@ Result<models::UserModel> wanted_model(json::View body) {
     return fail(protocol::errc::missing_field, "'checkpoint' is required: a file, or the name of a model",
                 "checkpoint");
   if (model.recipe.empty()) model.recipe = "llamacpp";
-  const Recipe* const recipe = find_recipe(model.recipe);
+  const Recipe* const recipe = recipes.find(model.recipe);
   if (recipe == nullptr)
     return fail(
         protocol::errc::unsupported_value,
-        fmt::format("unknown recipe '{}'; known recipes: {}", models::printable(model.recipe, 64), recipe_names()),
+        fmt::format("unknown recipe '{}'; known recipes: {}", models::printable(model.recipe, 64), recipes.names()),
         "recipe");
   body.find("labels").each_element([&](json::View label) { model.labels.emplace_back(label.as_string()); });
   for (const auto& label : model.labels) {
@@ -91,10 +93,10 @@ Result<models::UserModel> wanted_model(json::View body) {
 }
 
 // Whether a model has this name from its files, not from the user's entry.
-bool is_taken(ApiContext& context, const std::string& name) {
-  const auto known = context.models.find_known(name);
-  if (!known || !models::equal_folded((*known)->name.value(), name)) return false;
-  const auto user = context.supply->names.user_models();
+bool is_taken(SupplyContext& context, const std::string& name) {
+  const auto known = context.files.models.find_known(name);
+  if (!known || !equal_ignoring_case((*known)->name.value(), name)) return false;
+  const auto user = context.supply->names.user_models(context.files.models.recipes());
   return std::ranges::find(user.models, name, &models::UserModel::name) == user.models.end();
 }
 
@@ -104,29 +106,29 @@ std::unexpected<Error> taken(std::string_view name, std::string_view field) {
 }
 
 // Naming a file needs the right to name files; a model must be on this disk.
-async::Task<Result<>> may_mean(ApiContext& context, const http::Caller& caller, const models::UserModel& model) {
+async::Task<Result<>> may_mean(SupplyContext& context, const http::Caller& caller, const models::UserModel& model) {
   if (model.recipe != "llamacpp") co_return Result<>();
   if (model.checkpoint.starts_with('/')) {
-    if (context.files == nullptr) co_return Result<>();
-    co_return co_await context.files->check_file(caller, "checkpoint", model.checkpoint);
+    if (context.access.gate == nullptr) co_return Result<>();
+    co_return co_await context.access.gate->check_file(caller, "checkpoint", model.checkpoint);
   }
-  auto there = co_await context.models.find(model.checkpoint);
+  auto there = co_await context.files.models.find(model.checkpoint);
   if (there) co_return Result<>();
   there.error().param = "checkpoint";
   co_return std::unexpected(std::move(there.error()));
 }
 
-async::Task<http::Response> enter(ApiContext& context, http::Request request) {
-  const auto peek = co_await checked_body(context, request, register_fields());
+async::Task<http::Response> enter(SupplyContext& context, http::Request request) {
+  const auto peek = co_await checked_body(context.bodies, request, register_fields());
   if (!peek) co_return dialects::error_response(peek.error());
-  const auto model = wanted_model(peek->root());
+  const auto model = wanted_model(peek->root(), context.files.models.recipes());
   if (!model) co_return dialects::error_response(model.error());
   const auto may = co_await may_mean(context, request.caller, *model);
   if (!may) co_return dialects::error_response(may.error());
   if (is_taken(context, model->name)) co_return dialects::error_response(taken(model->name, "model_name").error());
   if (const auto put = context.supply->names.put(*model); !put) co_return dialects::error_response(put.error());
-  co_await context.models.rescan();
-  const auto entered = context.models.find_known(model->name);
+  co_await context.files.models.rescan();
+  const auto entered = context.files.models.find_known(model->name);
   if (!entered) co_return dialects::error_response(entered.error());
   std::string body;
   json::Writer out(body);
@@ -140,12 +142,12 @@ async::Task<http::Response> enter(ApiContext& context, http::Request request) {
   co_return http::Response::json(200, std::move(body));
 }
 
-async::Task<http::Response> list_aliases(ApiContext& context) {
+async::Task<http::Response> list_aliases(SupplyContext& context) {
   std::string body;
   json::Writer out(body);
   out.begin_object().key("aliases").begin_array();
   for (const auto& [alias, meaning] : context.supply->names.aliases()) {
-    const auto model = context.models.find_known(meaning.target);
+    const auto model = context.files.models.find_known(meaning.target);
     out.begin_object().field("alias", alias).field("target", meaning.target).field("downloaded", model.has_value());
     out.key("recipe");
     model ? out.value((*model)->recipe) : out.null();
@@ -158,15 +160,15 @@ async::Task<http::Response> list_aliases(ApiContext& context) {
 
 }  // namespace
 
-async::Task<Result<>> put_alias(ApiContext& context, std::string alias, std::string target, std::string defaults) {
+async::Task<Result<>> put_alias(SupplyContext& context, std::string alias, std::string target, std::string defaults) {
   if (auto fine = check_name(alias, "alias"); !fine) co_return fine;
   if (defaults.size() > kMaxDefaults)
     co_return fail(protocol::errc::unsupported_value,
                    fmt::format("'defaults' has {} bytes: at most {} are allowed", defaults.size(), kMaxDefaults),
                    "defaults");
   if (auto fine = config::check_request_defaults(defaults, "defaults"); !fine) co_return fine;
-  const auto known = context.models.find_known(alias);
-  if (known && models::equal_folded((*known)->name.value(), alias)) co_return taken(alias, "alias");
+  const auto known = context.files.models.find_known(alias);
+  if (known && equal_ignoring_case((*known)->name.value(), alias)) co_return taken(alias, "alias");
   auto& names = context.supply->names;
   const auto all = names.aliases();
   if (all.size() >= kMaxAliases && !all.contains(alias)) {
@@ -174,18 +176,18 @@ async::Task<Result<>> put_alias(ApiContext& context, std::string alias, std::str
     co_return fail(protocol::errc::unsupported_value, text, "alias");
   }
   // An alias of an alias refers to the model.
-  const auto meant = context.models.find_known(target);
+  const auto meant = context.files.models.find_known(target);
   const models::Alias meaning{meant ? (*meant)->name.value() : target, std::move(defaults)};
   const auto put = names.put_alias(alias, meaning);
   if (!put) co_return put;
-  co_await context.models.rescan();
+  co_await context.files.models.rescan();
   co_return Result<>();
 }
 
 namespace {
 
-async::Task<http::Response> add_alias(ApiContext& context, http::Request request) {
-  const auto peek = co_await checked_body(context, request, alias_fields());
+async::Task<http::Response> add_alias(SupplyContext& context, http::Request request) {
+  const auto peek = co_await checked_body(context.bodies, request, alias_fields());
   if (!peek) co_return dialects::error_response(peek.error());
   const auto alias = text_in(peek->root(), "alias");
   auto target = text_in(peek->root(), "target");
@@ -198,10 +200,10 @@ async::Task<http::Response> add_alias(ApiContext& context, http::Request request
   const auto wanted = peek->root().find("defaults");
   auto defaults = wanted.found() && !wanted.empty() ? wanted.text() : std::string();
   // An alias of a preset has its values, too.
-  defaults = merged_defaults(std::move(defaults), context.models.defaults_of(target));
+  defaults = merged_defaults(std::move(defaults), context.files.models.defaults_of(target));
   const auto put = co_await put_alias(context, alias, target, std::move(defaults));
   if (!put) co_return dialects::error_response(put.error());
-  const auto meant = context.models.find_known(target);
+  const auto meant = context.files.models.find_known(target);
   std::string body;
   json::Writer out(body);
   out.begin_object().field("status", "ok").field("alias", alias).field("target", target);
@@ -211,7 +213,7 @@ async::Task<http::Response> add_alias(ApiContext& context, http::Request request
   co_return http::Response::json(200, std::move(body));
 }
 
-async::Task<http::Response> remove_alias(ApiContext& context, std::string alias) {
+async::Task<http::Response> remove_alias(SupplyContext& context, std::string alias) {
   const auto removed = context.supply->names.remove_alias(alias);
   if (!removed) co_return dialects::error_response(removed.error());
   if (!*removed) {
@@ -219,7 +221,7 @@ async::Task<http::Response> remove_alias(ApiContext& context, std::string alias)
     const Error error(make_error_code(errc::alias_not_found), text, "alias");
     co_return dialects::error_response(error);
   }
-  co_await context.models.rescan();
+  co_await context.files.models.rescan();
   std::string body;
   json::Writer out(body);
   out.begin_object().field("status", "deleted").field("alias", alias).end_object();
@@ -237,7 +239,7 @@ const protocol::FieldTable& alias_fields() {
   return table;
 }
 
-void add_names(std::vector<http::Route>& routes, ApiContext& context) {
+void add_names(std::vector<http::Route>& routes, SupplyContext& context) {
   add_core(routes, "POST", "models/register",
            [&context](http::Request request, http::PathParams) { return enter(context, std::move(request)); });
   routes.push_back(

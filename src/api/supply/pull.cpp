@@ -11,11 +11,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "api/inference/load_body.h"
-#include "api/routes.h"
+#include "api/base/command_body.h"
+#include "api/base/core_routes.h"
 #include "api/supply/download_json.h"
 #include "api/supply/known_names.h"
 #include "api/supply/pulling.h"
+#include "api/supply/routes.h"
 #include "dialects/error_filter.h"
 #include "downloads/errors.h"
 #include "http/sse.h"
@@ -66,19 +67,19 @@ constexpr auto kFlagLabels = std::to_array<FlagLabel>({
     {"reranking", "reranking"},
 });
 
-bool flag_said(json::View body, std::string_view name, bool otherwise = false) {
+bool flag_member(json::View body, std::string_view name, bool otherwise = false) {
   const auto found = body.find(name);
   return found.found() && !found.is_null() ? found.as_bool() : otherwise;
 }
-std::string text_said(json::View body, std::string_view name) {
+std::string text_member(json::View body, std::string_view name) {
   const auto found = body.find(name);
   return std::string(found.found() && found.is_string() ? found.as_string() : std::string_view());
 }
 
 // "mmproj", or its member of "checkpoints": a file, maybe after "org/repo:". Empty: absent.
-std::string projector_said(json::View body) {
-  auto name = text_said(body, "mmproj");
-  if (name.empty()) name = text_said(body.find("checkpoints"), "mmproj");
+std::string projector_member(json::View body) {
+  auto name = text_member(body, "mmproj");
+  if (name.empty()) name = text_member(body.find("checkpoints"), "mmproj");
   return name.substr(name.rfind(':') + 1);
 }
 
@@ -107,15 +108,15 @@ Result<> check_checkpoints(json::View body) {
   return fine;
 }
 
-Result<PullRequest> pull_wish_of(const ApiContext& context, json::View body) {
-  auto name = text_said(body, "model_name");
-  if (name.empty()) name = text_said(body, "model");
+Result<PullRequest> pull_request_of(const SupplyContext& context, json::View body) {
+  auto name = text_member(body, "model_name");
+  if (name.empty()) name = text_member(body, "model");
   if (name.empty())
     return fail(protocol::errc::missing_field,
                 "'model_name' is required: the model to download, such as org/repo:Q4_K_M or a URL", "model_name");
-  PullRequest wanted{.detached = !flag_said(body, "subscribe", true)};
-  auto checkpoint = text_said(body, "checkpoint");
-  if (checkpoint.empty()) checkpoint = text_said(body.find("checkpoints"), "main");
+  PullRequest wanted{.detached = !flag_member(body, "subscribe", true)};
+  auto checkpoint = text_member(body, "checkpoint");
+  if (checkpoint.empty()) checkpoint = text_member(body.find("checkpoints"), "main");
   if (checkpoint.empty()) {
     wanted.source = source_of(context, std::move(name));
     return wanted;
@@ -125,7 +126,7 @@ Result<PullRequest> pull_wish_of(const ApiContext& context, json::View body) {
   wanted.source = source_of(context, std::move(wanted.source));
   body.find("labels").each_element([&](json::View label) { wanted.labels.emplace_back(label.as_string()); });
   for (const auto& flag : kFlagLabels)
-    if (flag_said(body, flag.field)) wanted.labels.emplace_back(flag.label);
+    if (flag_member(body, flag.field)) wanted.labels.emplace_back(flag.label);
   return wanted;
 }
 
@@ -150,8 +151,8 @@ class PullEvents final : public http::BodySource {
       co_return text_;
     }
     if (!pull_) co_return std::string_view();
-    if (begun_ && told_) co_await pull_->next(kPullInterval);
-    told_ = true;
+    if (begun_ && sent_) co_await pull_->next(kPullInterval);
+    sent_ = true;
     if (!pull_->ended()) {
       text_ = http::sse_event("progress", download_body(pull_->row()));
       co_return text_;
@@ -164,7 +165,7 @@ class PullEvents final : public http::BodySource {
  private:
   std::unique_ptr<Pull> pull_;
   std::string text_;
-  bool begun_ = false, told_ = false;
+  bool begun_ = false, sent_ = false;
 };
 
 http::Response at_its_end(const Pull& pull, const std::string& name) {
@@ -186,29 +187,30 @@ http::Response nothing_to_do(const std::string& name, bool streams) {
   return response;
 }
 
-async::Task<http::Response> pull_model(ApiContext& context, http::Request request) {
-  const auto peek = co_await checked_body(context, request, pull_fields());
+async::Task<http::Response> pull_model(SupplyContext& context, http::Request request) {
+  const auto peek = co_await checked_body(context.bodies, request, pull_fields());
   if (!peek) co_return dialects::error_response(peek.error());
   const auto body = peek->root();
   if (auto fine = check_members(body, pull_fields()); !fine) co_return dialects::error_response(fine.error());
   if (auto fine = check_checkpoints(body); !fine) co_return dialects::error_response(fine.error());
-  auto wanted = pull_wish_of(context, body);
+  auto wanted = pull_request_of(context, body);
   if (!wanted) co_return dialects::error_response(wanted.error());
-  const bool streams = flag_said(body, "stream"), dry = flag_said(body, "dry_run");
-  if (context.supply->desk.offline() && !dry) {
-    const auto known = context.models.find_known(wanted->source);
+  const bool streams = flag_member(body, "stream"), dry = flag_member(body, "dry_run");
+  if (context.supply->download_manager.offline() && !dry) {
+    const auto known = context.files.models.find_known(wanted->source);
     if (known) co_return nothing_to_do((*known)->name.value(), streams);
   }
   auto plan = co_await Pull::plan(context, wanted->source);
   if (!plan && plan.error().code == downloads::errc::bad_name && wanted->called.empty() && !dry) {
-    const auto known = context.models.find_known(wanted->source);
+    const auto known = context.files.models.find_known(wanted->source);
     if (known) co_return nothing_to_do((*known)->name.value(), streams);
   }
   if (!plan) co_return dialects::error_response(plan.error());
-  if (auto fine = check_projector(projector_said(body), *plan); !fine) co_return dialects::error_response(fine.error());
+  if (auto fine = check_projector(projector_member(body), *plan); !fine)
+    co_return dialects::error_response(fine.error());
   const auto memory = co_await context.supply->memory();
-  auto told = plan_body(*plan, memory, called(*wanted, *plan));
-  if (dry) co_return http::Response::json(200, std::move(told));
+  auto planned = plan_body(*plan, memory, called(*wanted, *plan));
+  if (dry) co_return http::Response::json(200, std::move(planned));
   const bool detached = wanted->detached;
   auto begun = co_await Pull::begin(context, std::move(*wanted), std::move(*plan));
   if (!begun) co_return dialects::error_response(begun.error());
@@ -219,7 +221,7 @@ async::Task<http::Response> pull_model(ApiContext& context, http::Request reques
     if (pulling.row().view.state == downloads::DownloadState::failed && pulling.row().view.error)
       co_return dialects::error_response(*pulling.row().view.error);
     co_return http::Response::event_stream(
-        std::make_unique<PullEvents>(std::move(*begun), http::sse_event("plan", told)));
+        std::make_unique<PullEvents>(std::move(*begun), http::sse_event("plan", planned)));
   }
   while (!pulling.ended()) co_await pulling.next(kPullInterval);
   const auto name = co_await pulling.result();
@@ -234,7 +236,7 @@ const protocol::FieldTable& pull_fields() {
   return table;
 }
 
-void add_pull(std::vector<http::Route>& routes, ApiContext& context) {
+void add_pull(std::vector<http::Route>& routes, SupplyContext& context) {
   add_core(routes, "POST", "pull",
            [&context](http::Request request, http::PathParams) { return pull_model(context, std::move(request)); });
 }

@@ -138,7 +138,7 @@ TEST_F(PullTest, WhatThereIsToChooseFrom) {
 }
 
 TEST_F(PullTest, OfflineNothingGoesOut) {
-  desk.set_offline(true);
+  download_manager.set_offline(true);
   const auto answer = post("/v1/pull", kModel);
   EXPECT_EQ(answer.status, 503u);
   EXPECT_EQ(answer.error("code"), "offline");
@@ -165,7 +165,7 @@ TEST_F(PullTest, AKnownNameIsFetchedAndFoundByThatName) {
   EXPECT_EQ(json::text_or(answer.json(), "model_name", ""), "org/repo:Q4_K_M");
   EXPECT_THAT(get("/v1/models/little-4b").text, HasSubstr(R"("id":"org/repo:Q4_K_M")"));
   // Without a hub as well.
-  desk.set_offline(true);
+  download_manager.set_offline(true);
   EXPECT_EQ(post("/v1/pull", R"({"model_name":"little-4b"})").status, 200u);
 }
 
@@ -205,14 +205,14 @@ TEST_F(PullTest, AWrongNameGetsAWayOn) {
 TEST_F(PullTest, EventsTellOfDownloads) {
   auto listening = send("GET", "/v1/events");
   ASSERT_EQ(post("/v1/pull", kModel).status, 200u);
-  const auto attached = router.attach(teller);
+  const auto attached = router.attach(event_source);
   hub.trouble = [] { return Trouble::stall; };
   ASSERT_EQ(post("/v1/pull", R"({"model_name":"org/repo:Q8_0","subscribe":false})").status, 200u);
   until_status("org/repo:Q8_0", "downloading");
   std::string state;
   json::Writer out(state);
   out.begin_object();
-  teller.state()->write(out);
+  event_source.state()->write(out);
   out.end_object();
   EXPECT_THAT(state, HasSubstr("model:org/repo:Q8_0"));
   EXPECT_THAT(get("/metrics").text, HasSubstr(R"(corral_downloads{status="downloading"} 1)"));

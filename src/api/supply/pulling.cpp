@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "api/errors.h"
+#include "api/base/errors.h"
 #include "api/supply/known_names.h"
 #include "models/errors.h"
 #include "models/names/model_names.h"
@@ -21,9 +21,9 @@ constexpr int kRefusals = 4;
 bool is_moving(DownloadState state) { return state == DownloadState::queued || state == DownloadState::running; }
 
 // The name is saved before the download, so that it finds the model as soon as it is here.
-Result<> keep_name(ApiContext& context, const PullRequest& wanted, const downloads::Plan& plan) {
-  const auto known = context.models.find_known(wanted.called);
-  const auto user = context.supply->names.user_models();
+Result<> keep_name(SupplyContext& context, const PullRequest& wanted, const downloads::Plan& plan) {
+  const auto known = context.files.models.find_known(wanted.called);
+  const auto user = context.supply->names.user_models(context.files.models.recipes());
   const bool replaces = std::ranges::find(user.models, wanted.called, &models::UserModel::name) != user.models.end();
   const bool same = known && std::ranges::find((*known)->paths, plan.main_file) != (*known)->paths.end();
   if (known && (*known)->name.value() == wanted.called && !replaces && !same)
@@ -45,18 +45,19 @@ std::string called(const PullRequest& wanted, const downloads::Plan& plan) {
   return wanted.called.empty() ? plan.checkpoint : wanted.called;
 }
 
-async::Task<Result<downloads::Plan>> Pull::plan(ApiContext& context, std::string source) {
+async::Task<Result<downloads::Plan>> Pull::plan(SupplyContext& context, std::string source) {
   const auto name = source;
-  auto plan = co_await context.supply->desk.plan(std::move(source));
+  auto plan = co_await context.supply->download_manager.plan(std::move(source));
   if (!plan) co_return std::unexpected(with_way_on(context, std::move(plan.error()), name));
   co_return plan;
 }
 
-async::Task<Result<std::unique_ptr<Pull>>> Pull::begin(ApiContext& context, PullRequest wanted, downloads::Plan plan) {
+async::Task<Result<std::unique_ptr<Pull>>> Pull::begin(SupplyContext& context, PullRequest wanted,
+                                                       downloads::Plan plan) {
   if (!wanted.called.empty()) {
     if (auto kept = keep_name(context, wanted, plan); !kept) co_return std::unexpected(std::move(kept.error()));
   }
-  auto begun = co_await context.supply->desk.begin(wanted.source, wanted.detached);
+  auto begun = co_await context.supply->download_manager.begin(wanted.source, wanted.detached);
   if (!begun) co_return std::unexpected(std::move(begun.error()));
   std::unique_ptr<Pull> pull(new Pull(context, std::move(wanted), std::move(plan), std::move(*begun)));
   co_await pull->next(Millis(0));
@@ -66,7 +67,7 @@ async::Task<Result<std::unique_ptr<Pull>>> Pull::begin(ApiContext& context, Pull
 bool Pull::ended() const { return gone_ || !is_moving(row_.view.state); }
 
 async::Task<void> Pull::next(Millis patience) {
-  auto row = co_await context_.supply->desk.next(begun_.id, row_.version, patience);
+  auto row = co_await context_.supply->download_manager.next(begun_.id, row_.version, patience);
   gone_ = !row;
   if (row) row_ = std::move(*row);
 }
@@ -83,8 +84,8 @@ async::Task<Result<std::string>> Pull::result() {
     const auto text = fmt::format("the download of '{}' was paused: pull it again to resume", wanted_.source);
     co_return fail(errc::download_paused, text);
   }
-  co_await context_.models.rescan();
-  const auto catalog = co_await context_.models.catalog();
+  co_await context_.files.models.rescan();
+  const auto catalog = co_await context_.files.models.catalog();
   const auto& file = row_.view.main_file;
   for (const auto& model : catalog->models())
     if (std::ranges::find(model->paths, file) != model->paths.end()) co_return model->name.value();

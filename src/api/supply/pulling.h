@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "api/context.h"
+#include "api/supply/context.h"
 #include "api/supply/supply.h"
 
 namespace corral::api {
@@ -23,9 +23,9 @@ struct PullRequest {
 class Pull {
  public:
   // Size and files of the download. Errors: those of DownloadManager::plan().
-  static async::Task<Result<downloads::Plan>> plan(ApiContext& context, std::string source);
-  // Errors: those of DownloadManager::begin(); name_taken; those of NameBook.
-  static async::Task<Result<std::unique_ptr<Pull>>> begin(ApiContext& context, PullRequest wanted,
+  static async::Task<Result<downloads::Plan>> plan(SupplyContext& context, std::string source);
+  // Errors: those of DownloadManager::begin(); name_taken; those of NameStore.
+  static async::Task<Result<std::unique_ptr<Pull>>> begin(SupplyContext& context, PullRequest wanted,
                                                           downloads::Plan plan);
 
   const downloads::Plan& plan() const { return plan_; }
@@ -40,10 +40,10 @@ class Pull {
   async::Task<Result<std::string>> result();
 
  private:
-  Pull(ApiContext& context, PullRequest wanted, downloads::Plan plan, downloads::DownloadManager::Begun begun)
+  Pull(SupplyContext& context, PullRequest wanted, downloads::Plan plan, downloads::DownloadManager::Begun begun)
       : context_(context), wanted_(std::move(wanted)), plan_(std::move(plan)), begun_(std::move(begun)) {}
 
-  ApiContext& context_;
+  SupplyContext& context_;
   const PullRequest wanted_;
   const downloads::Plan plan_;
   const downloads::DownloadManager::Begun begun_;

@@ -10,9 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/errors.h"
-#include "api/inference/load_body.h"
-#include "api/routes.h"
+#include "api/base/command_body.h"
+#include "api/base/core_routes.h"
+#include "api/base/errors.h"
+#include "api/supply/routes.h"
 #include "dialects/error_filter.h"
 #include "downloads/cache_layout.h"
 #include "models/errors.h"
@@ -71,10 +72,10 @@ void add_to(downloads::Removed& all, downloads::Removed some) {
 }
 
 // A name of user_models.json without its model has only the name to remove.
-async::Task<Result<backends::ModelPtr>> find_for_removal(ApiContext& context, std::string name) {
-  auto model = co_await context.models.find(name);
+async::Task<Result<backends::ModelPtr>> find_for_removal(SupplyContext& context, std::string name) {
+  auto model = co_await context.files.models.find(name);
   if (model) co_return model;
-  const auto user = context.supply->names.user_models();
+  const auto user = context.supply->names.user_models(context.files.models.recipes());
   const auto plain = models::without_prefix(name);
   const auto entry = std::ranges::find(user.models, plain, &models::UserModel::name);
   if (entry != user.models.end()) {
@@ -99,30 +100,30 @@ Result<> may_go(const router::Report& report, const ModelName& model) {
 }
 
 // Succeeds if the model is out of memory now.
-async::Task<Result<>> unload_first(ApiContext& context, ModelName model) {
-  const auto report = co_await context.router.report();
+async::Task<Result<>> unload_first(SupplyContext& context, ModelName model) {
+  const auto report = co_await context.core.router.report();
   if (auto may = may_go(report, model); !may) co_return may;
   const auto is_it = [&](const router::InstanceReport& instance) { return instance.view.spec->name == model; };
   if (std::ranges::none_of(report.instances, is_it)) co_return Result<>();
-  auto unloaded = co_await context.router.unload(model);
+  auto unloaded = co_await context.core.router.unload(model);
   // It may have been unloaded meanwhile.
   if (!unloaded && kind_of(unloaded.error().code) != ErrorKind::not_found) co_return unloaded;
   co_return Result<>();
 }
 
-async::Task<Result<downloads::Removed>> carry_out(ApiContext& context, const RemovalPlan& plan) {
-  auto& desk = context.supply->desk;
+async::Task<Result<downloads::Removed>> carry_out(SupplyContext& context, const RemovalPlan& plan) {
+  auto& download_manager = context.supply->download_manager;
   downloads::Removed all;
   for (const auto& [repo, paths] : plan.from_hub) {
     const auto weights = plan.weights.find(repo);
-    auto removing =
-        desk.remove(repo, paths, weights == plan.weights.end() ? std::vector<std::string>() : weights->second);
+    auto removing = download_manager.remove(
+        repo, paths, weights == plan.weights.end() ? std::vector<std::string>() : weights->second);
     auto removed = co_await std::move(removing);
     if (!removed) co_return std::unexpected(std::move(removed.error()));
     add_to(all, std::move(*removed));
   }
   auto work = [files = plan.others] { return unlink_all(files); };
-  auto removed = co_await desk.disk().run(std::move(work));
+  auto removed = co_await download_manager.disk().run(std::move(work));
   if (!removed) co_return std::unexpected(std::move(removed.error()));
   add_to(all, std::move(*removed));
   co_return all;
@@ -156,8 +157,8 @@ std::string removal_body(const Removal& removal, bool dry) {
   return body;
 }
 
-async::Task<http::Response> delete_model(ApiContext& context, http::Request request) {
-  const auto peek = co_await checked_body(context, request, removal_fields());
+async::Task<http::Response> delete_model(SupplyContext& context, http::Request request) {
+  const auto peek = co_await checked_body(context.bodies, request, removal_fields());
   if (!peek) co_return dialects::error_response(peek.error());
   const auto body = peek->root();
   if (auto fine = check_members(body, removal_fields()); !fine) co_return dialects::error_response(fine.error());
@@ -181,7 +182,7 @@ async::Task<http::Response> delete_model(ApiContext& context, http::Request requ
 }
 
 // llama-server's: ?model=NAME.
-async::Task<http::Response> delete_by_query(ApiContext& context, http::Request request) {
+async::Task<http::Response> delete_by_query(SupplyContext& context, http::Request request) {
   auto name = http::query_value(request.head.query(), "model").value_or("");
   if (name.empty()) {
     const Error error(make_error_code(protocol::errc::missing_field),
@@ -196,27 +197,27 @@ async::Task<http::Response> delete_by_query(ApiContext& context, http::Request r
 
 }  // namespace
 
-async::Task<Result<Removal>> remove_model(ApiContext& context, RemovalRequest wanted) {
+async::Task<Result<Removal>> remove_model(SupplyContext& context, RemovalRequest wanted) {
   const auto aliases = context.supply->names.aliases();
   // An alias in another spelling is an alias, too: never the name of its model's files.
-  const auto known = co_await context.models.catalog();
+  const auto known = co_await context.files.models.catalog();
   if (const auto* const alias = known->find_alias(wanted.name)) wanted.name = alias->name.value();
   if (const auto alias = aliases.find(wanted.name); alias != aliases.end()) {
     Removal removal{.model = ModelName(wanted.name), .name_of = alias->second.target};
     if (wanted.dry_run) co_return removal;
     if (auto gone = context.supply->names.remove_alias(wanted.name); !gone)
       co_return std::unexpected(std::move(gone.error()));
-    co_await context.models.rescan();
+    co_await context.files.models.rescan();
     co_return removal;
   }
   const auto model = co_await find_for_removal(context, wanted.name);
   if (!model) co_return std::unexpected(model.error());
   const models::ModelInfo& info = **model;
-  const auto user = context.supply->names.user_models();
+  const auto user = context.supply->names.user_models(context.files.models.recipes());
   const auto entry = std::ranges::find(user.models, info.name.value(), &models::UserModel::name);
   const bool named = entry != user.models.end();
   const auto by = !named ? NamedBy::files : entry->fetched ? NamedBy::pull : NamedBy::client;
-  const auto catalog = co_await context.models.catalog();
+  const auto catalog = co_await context.files.models.catalog();
   auto plan = plan_removal(*catalog, info, context.supply->places(), by, wanted.models_dir);
   if (!plan) co_return std::unexpected(std::move(plan.error()));
   if (plan->empty() && !named) {
@@ -235,7 +236,7 @@ async::Task<Result<Removal>> remove_model(ApiContext& context, RemovalRequest wa
     std::vector<fs::path> files = info.paths;
     if (!info.mmproj.empty()) files.push_back(info.mmproj);
     auto look = [plan = *plan, files = std::move(files)] { return would_remove(plan, files); };
-    removed = co_await context.supply->desk.disk().run(std::move(look));
+    removed = co_await context.supply->download_manager.disk().run(std::move(look));
   } else {
     const auto out = co_await unload_first(context, info.name);
     if (!out) co_return std::unexpected(out.error());
@@ -246,7 +247,7 @@ async::Task<Result<Removal>> remove_model(ApiContext& context, RemovalRequest wa
       if (auto gone = context.supply->names.remove(info.name.value()); !gone)
         co_return std::unexpected(std::move(gone.error()));
     }
-    co_await context.models.rescan();
+    co_await context.files.models.rescan();
   }
   removal.freed = removed.freed;
   removal.files = std::move(removed.files);
@@ -258,7 +259,7 @@ const protocol::FieldTable& removal_fields() {
   return table;
 }
 
-void add_removal(std::vector<http::Route>& routes, ApiContext& context) {
+void add_removal(std::vector<http::Route>& routes, SupplyContext& context) {
   add_core(routes, "POST", "delete",
            [&context](http::Request request, http::PathParams) { return delete_model(context, std::move(request)); });
   routes.push_back({"DELETE", "/models", [&context](http::Request request, http::PathParams) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "api/context.h"
+#include "api/supply/context.h"
 #include "api/supply/removal_plan.h"
 
 namespace corral::api {
@@ -27,6 +27,6 @@ struct Removal {
 
 // For an alias, or a name that a client registered, only the name is removed. A model in memory is unloaded first.
 // Errors: unknown_model, model_busy, file_not_ours; those of unloading; downloads::errc::disk_failed.
-async::Task<Result<Removal>> remove_model(ApiContext& context, RemovalRequest wanted);
+async::Task<Result<Removal>> remove_model(SupplyContext& context, RemovalRequest wanted);
 
 }  // namespace corral::api

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "api/errors.h"
+#include "api/base/errors.h"
 #include "downloads/hub/ollama_registry.h"
 #include "models/scan/hub_cache.h"
 
@@ -60,10 +60,10 @@ void add_beside(std::vector<std::string>& paths, const models::Catalog& catalog,
   }
 }
 
-std::unexpected<Error> not_ours(const models::ModelInfo& model, const fs::path& file, std::string_view whose,
+std::unexpected<Error> not_ours(const models::ModelInfo& model, const fs::path& file, std::string_view reason,
                                 std::string_view way_on) {
   return fail(errc::file_not_ours,
-              fmt::format("'{}' isn't deleted: {} {}; {}", model.name.value(), file.native(), whose, way_on),
+              fmt::format("'{}' isn't deleted: {} {}; {}", model.name.value(), file.native(), reason, way_on),
               "model_name");
 }
 

@@ -10,7 +10,7 @@
 
 #include "config/files/known_models.h"
 #include "downloads/download_manager.h"
-#include "models/names/name_book.h"
+#include "models/names/name_store.h"
 
 namespace corral::api {
 
@@ -24,8 +24,8 @@ struct ModelPlaces {
 };
 
 struct Supply {
-  downloads::DownloadManager& desk;
-  models::NameBook& names;
+  downloads::DownloadManager& download_manager;
+  models::NameStore& names;
   // The current folders; on any thread.
   std::function<ModelPlaces()> places;
   // Size in bytes of the largest memory for a model here; on any loop.

@@ -24,11 +24,11 @@ class SupplyTest : public ApiTest {
                       .user_models = cache / "user_models.json",
                       .aliases = cache / "aliases.json",
                       .known_names = {{"little-4b", "org/repo:Q4_K_M"}}});
-    context.supply = &supply;
+    context.supply.supply = &supply;
     handler = make_api(context);
   }
   ~SupplyTest() override {
-    end(desk.stop());
+    end(download_manager.stop());
     end(hub.stop());
   }
 
@@ -70,8 +70,8 @@ class SupplyTest : public ApiTest {
     return found;
   }
 
-  static downloads::DownloadManagerOptions desk_options(const std::string& endpoint,
-                                                        const std::filesystem::path& cache) {
+  static downloads::DownloadManagerOptions download_manager_options(const std::string& endpoint,
+                                                                    const std::filesystem::path& cache) {
     downloads::DownloadManagerOptions options;
     options.hub = {.endpoint = endpoint, .cache = cache};
     options.retries = {.max_tries = 20, .first_pause = Millis(2), .longest_pause = Millis(2)};
@@ -89,12 +89,13 @@ class SupplyTest : public ApiTest {
   std::uint64_t memory = 16ull << 30;
   const models::TempDir cache;
   downloads::HubForTests hub{loop.executor()};
-  DownloadEventSource teller{[this](router::NoticePtr notice) { router.tell(std::move(notice)); }};
-  models::NameBook names{cache / "user_models.json", cache / "aliases.json"};
-  downloads::DownloadManager desk{clock, desk_options(hub.endpoint(), cache.path()),
-                                  [this](DownloadEventSource::Row row, bool) { teller.changed(std::move(row)); }};
+  DownloadEventSource event_source{[this](router::NoticePtr notice) { router.notify(std::move(notice)); }};
+  models::NameStore names{cache / "user_models.json", cache / "aliases.json"};
+  downloads::DownloadManager download_manager{
+      clock, download_manager_options(hub.endpoint(), cache.path()),
+      [this](DownloadEventSource::Row row, bool) { event_source.changed(std::move(row)); }};
   Supply supply{
-      .desk = desk,
+      .download_manager = download_manager,
       .names = names,
       .places =
           [this] { return ModelPlaces{.hub_cache = cache.path(), .own = cache / "own", .models_dirs = {dir.path()}}; },

@@ -45,7 +45,7 @@ class Count {
                        .cached_tokens = tokens.cached.value_or(0)};
     if (count_.pieces() > 0) stats.time_to_first_token = seconds(first_text_ - began_);
     stats.tokens_per_second = tokens.per_second.value_or(rate(stats.output_tokens));
-    reports->tell(stats);
+    reports->report(stats);
   }
   void leave() {
     if (count_.pieces() > 0) end();

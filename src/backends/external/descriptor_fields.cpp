@@ -28,26 +28,26 @@ constexpr std::string_view kNotThat = "?";
 
 template <std::string Descriptor::* kMember>
 Complaint text(const toml::node& value, Descriptor& into) {
-  const auto* said = value.as_string();
-  if (said == nullptr || said->get().size() > kLongestText) return Complaint(kNotThat);
-  if (said->get().find('\0') != std::string::npos) return "it has a NUL byte";
-  into.*kMember = said->get();
+  const auto* value_read = value.as_string();
+  if (value_read == nullptr || value_read->get().size() > kLongestText) return Complaint(kNotThat);
+  if (value_read->get().find('\0') != std::string::npos) return "it has a NUL byte";
+  into.*kMember = value_read->get();
   return {};
 }
 
 template <std::vector<std::string> Descriptor::* kMember>
 Complaint texts(const toml::node& value, Descriptor& into) {
-  auto said = texts_of(value);
-  if (!said || said->size() > kMaxWords) return Complaint(kNotThat);
-  into.*kMember = std::move(*said);
+  auto value_read = texts_of(value);
+  if (!value_read || value_read->size() > kMaxWords) return Complaint(kNotThat);
+  into.*kMember = std::move(*value_read);
   return {};
 }
 
 template <bool Descriptor::* kMember>
 Complaint flag(const toml::node& value, Descriptor& into) {
-  const auto* said = value.as_boolean();
-  if (said == nullptr) return Complaint(kNotThat);
-  into.*kMember = said->get();
+  const auto* value_read = value.as_boolean();
+  if (value_read == nullptr) return Complaint(kNotThat);
+  into.*kMember = value_read->get();
   return {};
 }
 
@@ -60,10 +60,10 @@ Complaint recipe(const toml::node& value, Descriptor& into) {
 }
 
 Complaint types(const toml::node& value, Descriptor& into) {
-  const auto said = texts_of(value);
-  if (!said || said->empty()) return Complaint(kNotThat);
+  const auto value_read = texts_of(value);
+  if (!value_read || value_read->empty()) return Complaint(kNotThat);
   into.types.clear();
-  for (const auto& name : *said) {
+  for (const auto& name : *value_read) {
     const auto type = parse_model_type(name);
     if (!type) return fmt::format("unknown model type '{}'", name);
     into.types.push_back(*type);
@@ -73,18 +73,18 @@ Complaint types(const toml::node& value, Descriptor& into) {
 
 template <typename Enum, auto kMember, Enum... kAll>
 Complaint one_of(const toml::node& value, Descriptor& into) {
-  const auto* said = value.as_string();
+  const auto* value_read = value.as_string();
   bool found = false;
-  if (said != nullptr) ((name_of(kAll) == said->get() ? (into.*kMember = kAll, found = true) : false), ...);
+  if (value_read != nullptr) ((name_of(kAll) == value_read->get() ? (into.*kMember = kAll, found = true) : false), ...);
   return found ? Complaint() : Complaint(kNotThat);
 }
 
 template <Device Descriptor::* kMember>
 Complaint device(const toml::node& value, Descriptor& into) {
-  const auto said = texts_of(value);
-  if (!said || said->empty()) return Complaint(kNotThat);
+  const auto value_read = texts_of(value);
+  if (!value_read || value_read->empty()) return Complaint(kNotThat);
   Device set = Device::none;
-  for (const auto& name : *said) {
+  for (const auto& name : *value_read) {
     const auto one = parse_device(name);
     if (!one || *one == Device::none) return Complaint(kNotThat);
     set |= *one;
@@ -133,9 +133,9 @@ Complaint type_args(const toml::node& value, Descriptor& into) {
   into.type_args.clear();
   for (const auto& [key, words] : *table) {
     const auto type = parse_model_type(key.str());
-    auto said = texts_of(words);
-    if (!type || !said) return Complaint(kNotThat);
-    into.type_args[*type] = std::move(*said);
+    auto value_read = texts_of(words);
+    if (!type || !value_read) return Complaint(kNotThat);
+    into.type_args[*type] = std::move(*value_read);
   }
   return {};
 }
@@ -155,15 +155,15 @@ Complaint pairs(const toml::node& value, Descriptor& into) {
   };
   if (const auto* table = value.as_table()) {
     for (const auto& [key, entry] : *table) {
-      const auto said = entry.is_array() ? std::nullopt : texts_of(entry);
-      if (!said) return Complaint(kNotThat);
-      if (auto wrong = add(std::string(key.str()), said->front()); !wrong.empty()) return wrong;
+      const auto value_read = entry.is_array() ? std::nullopt : texts_of(entry);
+      if (!value_read) return Complaint(kNotThat);
+      if (auto wrong = add(std::string(key.str()), value_read->front()); !wrong.empty()) return wrong;
     }
     return {};
   }
-  const auto said = value.is_array() ? texts_of(value) : std::nullopt;
-  if (!said) return Complaint(kNotThat);
-  for (const auto& entry : *said) {
+  const auto value_read = value.is_array() ? texts_of(value) : std::nullopt;
+  if (!value_read) return Complaint(kNotThat);
+  for (const auto& entry : *value_read) {
     const auto equals = entry.find('=');
     if (equals == entry.npos) return fmt::format("'{}' has no '='", entry);
     if (auto wrong = add(entry.substr(0, equals), entry.substr(equals + 1)); !wrong.empty()) return wrong;
@@ -183,8 +183,9 @@ Complaint ready(const toml::node& value, Descriptor& into) {
         if (status < 100 || status > 599) return fmt::format("{} is not a status", status);
         into.ready.status = static_cast<unsigned>(status);
       } else if (key == "deadline") {
-        const auto said = texts_of(entry);
-        const auto time = said && said->size() == 1 ? config::parse_duration(said->front()) : std::nullopt;
+        const auto value_read = texts_of(entry);
+        const auto time =
+            value_read && value_read->size() == 1 ? config::parse_duration(value_read->front()) : std::nullopt;
         if (!time || time->count() <= 0) return "its deadline is not a time such as 90s or 10m";
         into.ready.deadline = *time;
       } else {
@@ -217,9 +218,9 @@ Complaint set_fields(const toml::node& value, Descriptor& into) {
   const auto* table = value.as_table();
   if (table == nullptr) return Complaint(kNotThat);
   for (const auto& [key, entry] : *table) {
-    auto said = to_json(entry);
-    if (!said) return fmt::format("'{}' has no equivalent in JSON", key.str());
-    into.set[std::string(key.str())] = std::move(*said);
+    auto value_read = to_json(entry);
+    if (!value_read) return fmt::format("'{}' has no equivalent in JSON", key.str());
+    into.set[std::string(key.str())] = std::move(*value_read);
   }
   return {};
 }
@@ -252,26 +253,26 @@ Complaint filters(const toml::node& value, Descriptor& into) {
 }
 
 Complaint concurrency(const toml::node& value, Descriptor& into) {
-  const auto* said = value.as_integer();
-  if (said == nullptr || said->get() < 0 || said->get() > 100'000) return Complaint(kNotThat);
-  into.concurrency = static_cast<std::uint32_t>(said->get());
+  const auto* value_read = value.as_integer();
+  if (value_read == nullptr || value_read->get() < 0 || value_read->get() > 100'000) return Complaint(kNotThat);
+  into.concurrency = static_cast<std::uint32_t>(value_read->get());
   return {};
 }
 
 Complaint request_timeout(const toml::node& value, Descriptor& into) {
   constexpr Millis kLongest = std::chrono::hours(24 * 365);
-  const auto said = texts_of(value);
-  const auto time = said && said->size() == 1 ? config::parse_duration(said->front()) : std::nullopt;
+  const auto value_read = texts_of(value);
+  const auto time = value_read && value_read->size() == 1 ? config::parse_duration(value_read->front()) : std::nullopt;
   if (!time || time->count() <= 0 || *time > kLongest) return Complaint(kNotThat);
   into.request_timeout = *time;
   return {};
 }
 
 Complaint memory(const toml::node& value, Descriptor& into) {
-  const auto* said = value.as_string();
-  if (said == nullptr) return Complaint(kNotThat);
+  const auto* value_read = value.as_string();
+  if (value_read == nullptr) return Complaint(kNotThat);
   MemoryRule rule{0, 0};
-  std::string sum = said->get();
+  std::string sum = value_read->get();
   std::erase(sum, ' ');
   if (sum.empty()) return Complaint(kNotThat);
   for (std::size_t at = 0; at <= sum.size();) {
@@ -395,10 +396,10 @@ const Row* row_of_key(std::string_view key) {
 }
 
 std::string shown(const toml::node& value) {
-  const auto said = to_json(value);
+  const auto value_read = to_json(value);
   constexpr std::size_t kLongest = 80;
-  if (!said) return "it";
-  return said->size() <= kLongest ? *said : said->substr(0, kLongest) + "...";
+  if (!value_read) return "it";
+  return value_read->size() <= kLongest ? *value_read : value_read->substr(0, kLongest) + "...";
 }
 
 }  // namespace
@@ -463,16 +464,16 @@ Result<> check_whole(const Descriptor& descriptor, const std::string& where) {
     return wrong("url", "a server that already runs has a fixed port");
   if (descriptor.kind == ServerKind::server && chooses_port(descriptor)) {
     const std::string_view address = descriptor.listen == Listen::port ? "{port}" : "{socket}";
-    const bool told = std::ranges::any_of(descriptor.command,
-                                          [&](const CommandPart& part) {
-                                            return std::ranges::any_of(part.words, [&](const std::string& word) {
-                                              return with_own_words(word).contains(address);
-                                            });
-                                          }) ||
-                      std::ranges::any_of(descriptor.env, [&](const auto& entry) {
-                        return with_own_words(entry.second).contains(address);
-                      });
-    if (!told)
+    const bool has_model = std::ranges::any_of(descriptor.command,
+                                               [&](const CommandPart& part) {
+                                                 return std::ranges::any_of(part.words, [&](const std::string& word) {
+                                                   return with_own_words(word).contains(address);
+                                                 });
+                                               }) ||
+                           std::ranges::any_of(descriptor.env, [&](const auto& entry) {
+                             return with_own_words(entry.second).contains(address);
+                           });
+    if (!has_model)
       return wrong("command", fmt::format("the command does not set the address to listen on: it needs {}", address));
   }
   if (descriptor.kind == ServerKind::exec && descriptor.output.empty())

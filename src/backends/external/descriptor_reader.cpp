@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -12,12 +10,13 @@
 
 #include "backends/errors.h"
 #include "backends/external/errors.h"
+#include "base/state_file.h"
 #include "json/writer.h"
 
 namespace corral::backends {
 namespace {
 
-constexpr std::uintmax_t kLargestFile = 1 << 20;
+constexpr std::size_t kLargestFile = 1 << 20;
 
 std::optional<std::string> scalar(const toml::node& node) {
   if (const auto* text = node.as_string()) return text->get();
@@ -141,13 +140,10 @@ Result<toml::table> read_own_toml(const std::filesystem::path& file) {
     const auto why = others_may_write(path);
     if (!why.empty()) return fail(external::errc::bad_descriptor, fmt::format("{}: {}", path.native(), why));
   }
-  std::error_code error;
-  const auto size = std::filesystem::file_size(file, error);
-  if (!error && size > kLargestFile) return refused("it is larger than 1 MiB");
-  std::ifstream stream(file, std::ios::binary);
-  if (error || !stream) return refused("it cannot be read");
-  const std::string text(std::istreambuf_iterator<char>(stream), {});
-  return parse_toml(text, file.native());
+  const auto text = read_state_file(file, kLargestFile + 1);
+  if (!text || !*text) return refused("it cannot be read");
+  if ((*text)->size() > kLargestFile) return refused("it is larger than 1 MiB");
+  return parse_toml(**text, file.native());
 }
 
 }  // namespace corral::backends

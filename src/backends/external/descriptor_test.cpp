@@ -43,7 +43,7 @@ TEST(Descriptors, BuiltInOnesAreSoundAndAsTheTableOfRecipesSays) {
     files += entry.path().extension() == ".toml";
   EXPECT_EQ(builtin_descriptors().size(), files) << "one of them can't be read";
   for (const auto& one : builtin_descriptors()) {
-    const Recipe* const row = find_recipe(one->recipe);
+    const Recipe* const row = RecipeTable().find(one->recipe);
     ASSERT_NE(row, nullptr) << one->recipe;
     EXPECT_EQ(row->device, one->device) << one->recipe;
     EXPECT_EQ(row->possible, one->possible) << one->recipe;
@@ -142,6 +142,22 @@ paths = { "chat/completions" = "/v1/chat/completions" }
   EXPECT_THAT(known.problems, IsEmpty());
   EXPECT_EQ(known.find("vllm")->file, dir / "backends.d/vllm.toml");
   EXPECT_EQ(known.descriptors.size(), builtin_descriptors().size());
+  EXPECT_EQ(known.recipes.find("vllm")->program, "a command");
+}
+
+TEST(Descriptors, TheirRecipesStayWhenTheirFileGoes) {
+  const models::TempDir dir;
+  std::filesystem::create_directory(dir / "backends.d");
+  EXPECT_EQ(read_backends(dir.path()).recipes, RecipeTable());
+  std::ofstream(dir / "backends.d/mine.toml") << kSound;
+  const auto known = read_backends(dir.path());
+  const std::string recipe = known.find("mine")->recipe;
+  ASSERT_NE(known.recipes.find(recipe), nullptr);
+  EXPECT_EQ(read_backends(dir.path(), &known).recipes, known.recipes);
+  std::filesystem::remove(dir / "backends.d/mine.toml");
+  const auto later = read_backends(dir.path(), &known);
+  EXPECT_FALSE(later.find("mine"));
+  EXPECT_NE(later.recipes.find(recipe), nullptr);
 }
 
 TEST(Descriptors, CorralsOwnEngineIsNobodyElse) {

@@ -54,12 +54,12 @@ Parts parts_of(std::string_view body) {
 
 }  // namespace
 
-std::string openai_error(unsigned status, std::string_view body, std::string_view who) {
+std::string openai_error(unsigned status, std::string_view body, std::string_view program) {
   auto parts = parts_of(body);
   if (parts.message.empty()) {
     auto text = body.substr(0, std::min(body.size(), kMaxMessage));
     while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.remove_suffix(1);
-    parts.message = text.empty() ? fmt::format("{} returned status {}", who, status) : std::string(text);
+    parts.message = text.empty() ? fmt::format("{} returned status {}", program, status) : std::string(text);
   }
   const auto general = protocol::parse_error_body(status, {});
   if (parts.type.empty()) parts.type = protocol::status_row(kind_of(general.code)).openai_type;

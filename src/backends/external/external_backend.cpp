@@ -17,7 +17,7 @@ constexpr std::uint64_t kSlowDiskBytesPerMilli = 50'000;
 constexpr std::size_t kExternalLogPace = 4 << 20;  // faster output is delayed
 
 // Options that external programs support. The others concern only corral's own engine and cause no reload.
-LoadOptions for_strangers(const LoadOptions& options) {
+LoadOptions for_external_programs(const LoadOptions& options) {
   LoadOptions kept;
   const auto above = [](const std::optional<std::int64_t>& value, std::int64_t least) {
     return value && *value >= least ? value : std::nullopt;
@@ -88,7 +88,7 @@ Result<std::filesystem::path> ExternalBackend::find(const std::string& name, con
 Result<LoadOptions> ExternalBackend::resolve(const models::ModelInfo&, const LoadOptions& options) const {
   if (const auto fine = config::check(options); !fine)
     return fail(errc::invalid_option, fine.error().message, fine.error().param);
-  return for_strangers(options);
+  return for_external_programs(options);
 }
 
 namespace {

@@ -38,7 +38,7 @@ class Played final : public http::Handler {
  public:
   std::size_t not_yet = 0;
   unsigned status = 200;  // of requests
-  std::string says = "{}";
+  std::string answer_body = "{}";
   std::vector<std::string> paths;
   std::string body;
 
@@ -47,7 +47,7 @@ class Played final : public http::Handler {
     if (request.head.method == "GET") co_return http::Response::json(paths.size() > not_yet ? 200 : 503, "{}");
     auto text = co_await request.body.read_all(1 << 20);
     body = text.value_or("");
-    co_return http::Response::json(status, says);
+    co_return http::Response::json(status, answer_body);
   }
 };
 
@@ -126,12 +126,12 @@ class ExternalBackendFixture : public testing::Test {
     loaded_.emplace(co_await server_->load(std::move(hooks)));
   }
   Result<> preflight(ModelPtr of) {
-    std::optional<Result<>> said;
+    std::optional<Result<>> outcome;
     auto ask = [](ExternalBackend& backend, ModelPtr about, std::optional<Result<>>& into) -> async::Task<void> {
       into.emplace(co_await backend.preflight(std::move(about), {}));
     };
-    wait_for(ask(*backend_, std::move(of), said));
-    return said.value_or(Result<>());
+    wait_for(ask(*backend_, std::move(of), outcome));
+    return outcome.value_or(Result<>());
   }
   Result<http::Response> post(std::string path, std::string body) {
     std::optional<Result<http::Response>> answer;

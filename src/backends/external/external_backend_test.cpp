@@ -81,7 +81,7 @@ TEST_F(ExternalBackendTest, ErrorsOfAProgramHaveTheShapeOfOpenAI) {
   for (int i = 0; i < 8 && !loaded_; ++i) pass(Millis(300));
   ASSERT_TRUE(loaded_ && *loaded_);
   played_.status = 400;
-  played_.says = "Invalid request";
+  played_.answer_body = "Invalid request";
   const auto answer = post("/v1/chat/completions", R"({"model":"m"})");
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->head.status, 400u);

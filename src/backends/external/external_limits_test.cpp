@@ -289,19 +289,19 @@ TEST_F(ExternalLimitsTest, AStreamIsTimedByItsTexts) {
   start();
   const std::string call = R"(data: {"delta":{"tool_calls":[{"function":{"arguments": "{"}}]}})";
   const auto answer = begin();
-  const auto hear = [&](const std::string& piece) {
+  const auto feed_piece = [&](const std::string& piece) {
     const auto next = read(***answer);
     feed(piece);
     ASSERT_TRUE(*next && **next);
   };
   pass(seconds(2));
-  hear(call + "\r\n\r\n");
+  feed_piece(call + "\r\n\r\n");
   pass(seconds(4));
-  hear(call + "\n\n");
-  hear("data: {\"usage\": {\"input_tokens\": 6, \"output_tokens\": 9}}\n\n");
+  feed_piece(call + "\n\n");
+  feed_piece("data: {\"usage\": {\"input_tokens\": 6, \"output_tokens\": 9}}\n\n");
   EXPECT_THAT(done_, IsEmpty());
   pass(seconds(1));
-  hear("data: [DONE]\n\n");
+  feed_piece("data: [DONE]\n\n");
   ASSERT_THAT(done_, SizeIs(1));
   EXPECT_EQ(done_[0].input_tokens, 6u);
   EXPECT_EQ(done_[0].output_tokens, 9u);
@@ -330,8 +330,8 @@ TEST_F(ExternalLimitsTest, TheSpeedThatAnAnswerTellsCounts) {
 
 TEST_F(ExternalLimitsTest, AStreamIsCountedAlsoWithoutNumbersAndWhenItsClientLeaves) {
   start();
-  const auto text = [](const char* said) {
-    return fmt::format("data: {{\"delta\":{{\"content\": \"{}\"}}}}\n\n", said);
+  const auto text = [](const char* content) {
+    return fmt::format("data: {{\"delta\":{{\"content\": \"{}\"}}}}\n\n", content);
   };
   auto left = begin();
   feed(text("") + text("one") + text("two"));

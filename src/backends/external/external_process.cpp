@@ -129,7 +129,7 @@ async::Task<Result<>> ExternalProcess::start(bool& taken) {
   log_file_ = log_file;
   auto words = backend_.words_for(*model_, descriptor_, values_, reports_);
   words->base = base;
-  targets_.emplace(std::move(words), std::move(endpoint));
+  targets_.emplace(backend_.timers_, std::move(words), std::move(endpoint));
   co_return co_await until_ready(taken);
 }
 
@@ -179,7 +179,7 @@ async::Task<Result<>> ExternalProcess::poll(std::shared_ptr<std::string> seen) {
     if (descriptor_->listen == Listen::socket && !std::filesystem::exists(socket_, ignored)) continue;
     if (!ours) {
       const auto owner = co_await port_owner();
-      if (owner == PortOwner::nobody) continue;
+      if (owner == PortOwner::none) continue;
       // A system program holds the port of a container.
       if (owner == PortOwner::another || (owner == PortOwner::hidden && descriptor_->url.empty())) {
         *seen = fmt::format("another program listens on port {}", port_);
@@ -319,7 +319,7 @@ async::Task<Result<>> AttachedServer::load(Hooks hooks) {
   const auto values = backend_.values_for(*model_, *descriptor_, options_);
   auto words = backend_.words_for(*model_, descriptor_, values, reports_);
   words->base = address->base;
-  targets_.emplace(std::move(words), http::TcpEndpoint{address->host, address->port});
+  targets_.emplace(backend_.timers_, std::move(words), http::TcpEndpoint{address->host, address->port});
   if (descriptor_->ready.path.empty()) co_return Result<>();
   auto probing = probe(backend_.timers_, targets_->probe(backend_.home_));
   const auto probed = co_await std::move(probing);

@@ -174,22 +174,23 @@ class ExternalTargets::Target final : public http::Target {
   const bool always_asks_;
 };
 
-ExternalTargets::ExternalTargets(std::shared_ptr<const ExternalFormat> words, http::Endpoint endpoint)
-    : words_(std::move(words)), clients_(std::move(endpoint)) {}
+ExternalTargets::ExternalTargets(const Clock& clock, std::shared_ptr<const ExternalFormat> words,
+                                 http::Endpoint endpoint)
+    : words_(std::move(words)), clients_(clock, std::move(endpoint)) {}
 
 ExternalTargets::~ExternalTargets() = default;
 
-http::Target& ExternalTargets::on(async::Executor executor) { return at(targets_, executor, false); }
-http::Target& ExternalTargets::probe(async::Executor executor) { return at(probes_, executor, true); }
+http::Target& ExternalTargets::on(async::Executor executor) { return at(executor, false); }
+http::Target& ExternalTargets::probe(async::Executor executor) { return at(executor, true); }
 
-ExternalTargets::Target& ExternalTargets::at(std::vector<std::pair<async::Executor, std::unique_ptr<Target>>>& list,
-                                             async::Executor executor, bool always_asks) {
+ExternalTargets::Target& ExternalTargets::at(async::Executor executor, bool probe) {
   http::Client& client = clients_.on(executor);
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
+  auto& list = probe ? probes_ : targets_;
   for (auto& [loop, target] : list) {
     if (&loop.context() == &executor.context()) return *target;
   }
-  return *list.emplace_back(executor, std::make_unique<Target>(words_, client, always_asks)).second;
+  return *list.emplace_back(executor, std::make_unique<Target>(words_, client, probe)).second;
 }
 
 }  // namespace corral::backends

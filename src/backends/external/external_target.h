@@ -8,7 +8,6 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -16,6 +15,7 @@
 #include "backends/client_pool.h"
 #include "backends/external/external_requests.h"
 #include "backends/external/known_backends.h"
+#include "base/mutex.h"
 
 namespace corral::backends {
 
@@ -32,7 +32,8 @@ struct ExternalFormat {
 
 class ExternalTargets {
  public:
-  ExternalTargets(std::shared_ptr<const ExternalFormat> words, http::Endpoint endpoint);
+  // `clock` must outlive the requests.
+  ExternalTargets(const Clock& clock, std::shared_ptr<const ExternalFormat> words, http::Endpoint endpoint);
   ~ExternalTargets();
   // On any loop; for `executor`'s loop. Valid as long as this object.
   http::Target& on(async::Executor executor);
@@ -43,14 +44,13 @@ class ExternalTargets {
 
  private:
   class Target;
+  Target& at(async::Executor executor, bool probe);
 
   const std::shared_ptr<const ExternalFormat> words_;
   ClientPool clients_;
-  std::mutex mutex_;  // held for a search in a few entries
-  Target& at(std::vector<std::pair<async::Executor, std::unique_ptr<Target>>>& list, async::Executor executor,
-             bool always_asks);
-
-  std::vector<std::pair<async::Executor, std::unique_ptr<Target>>> targets_, probes_;
+  Mutex mutex_;  // held for a search in a few entries
+  std::vector<std::pair<async::Executor, std::unique_ptr<Target>>> targets_ GUARDED_BY(mutex_);
+  std::vector<std::pair<async::Executor, std::unique_ptr<Target>>> probes_ GUARDED_BY(mutex_);
 };
 
 // Sets the model's name in a request's body (empty: it stays), removes `strip`, adds `set`. `body`: a JSON object.

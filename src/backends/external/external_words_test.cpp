@@ -59,11 +59,11 @@ std::string changed(const std::string& form, std::size_t step, FormChanges chang
                     std::optional<std::uint64_t>* length = nullptr) {
   async::Loop loop;
   const auto work = [](std::string text, std::size_t by, FormChanges to,
-                       std::optional<std::uint64_t>* told) -> async::Task<std::string> {
+                       std::optional<std::uint64_t>* passed_length) -> async::Task<std::string> {
     Bytes source(std::move(text), by);
     ChangedForm passed(source, "multipart/form-data; boundary=XX", std::move(to));
     (void)co_await passed.find();
-    if (told) *told = passed.length();
+    if (passed_length) *passed_length = passed.length();
     std::string out;
     for (;;) {
       const auto piece = co_await passed.read();
@@ -279,7 +279,7 @@ TEST(Ports, AreOfWhoListens) {
   ASSERT_EQ(::bind(socket, reinterpret_cast<sockaddr*>(&address), size), 0);
   ASSERT_EQ(::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size), 0);
   const auto port = ntohs(address.sin_port);
-  EXPECT_EQ(owner_of_port(port, ::getpid()), PortOwner::nobody);
+  EXPECT_EQ(owner_of_port(port, ::getpid()), PortOwner::none);
   ASSERT_EQ(::listen(socket, 1), 0);
   EXPECT_EQ(owner_of_port(port, ::getpid()), PortOwner::ours);
   EXPECT_THAT(ports_of(::getpid()), testing::Contains(port));

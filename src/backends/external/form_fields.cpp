@@ -1,10 +1,10 @@
 #include "backends/external/form_fields.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "dialects/form.h"
 #include "json/peek.h"
 
@@ -18,8 +18,7 @@ constexpr std::string_view kLineEnd = "\r\n", kEndOfHead = "\r\n\r\n";
 
 // The name of the field whose head this is. Empty: a file, or a head without a name.
 std::string field_of(std::string_view head) {
-  std::string lower(head);
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string lower = to_lower(head);
   if (lower.contains("filename")) return {};
   const auto at = lower.find("name=");
   if (at == lower.npos) return {};

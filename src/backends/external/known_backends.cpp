@@ -46,6 +46,17 @@ void add(KnownBackends& known, Descriptor descriptor) {
   }
 }
 
+// The descriptors that aren't rows of the table.
+std::vector<OwnRecipe> own_recipes(const KnownBackends& known) {
+  std::vector<OwnRecipe> own;
+  for (const auto& one : known.descriptors) {
+    if (one->file.empty() && known.recipes.find(one->recipe) != nullptr) continue;
+    const auto what = one->program.empty() ? std::string("a command") : one->program;
+    own.push_back({one->recipe, one->device, one->possible, one->npu, one->types, what});
+  }
+  return own;
+}
+
 }  // namespace
 
 DescriptorPtr KnownBackends::find(std::string_view recipe) const {
@@ -78,6 +89,7 @@ KnownBackends read_backends(const fs::path& folder, const KnownBackends* before)
   KnownBackends known;
   const auto builtin = builtin_descriptors();
   known.descriptors.assign(builtin.begin(), builtin.end());
+  if (before != nullptr) known.recipes = before->recipes;
   if (folder.empty()) return known;
   std::set<fs::path> files;
   std::error_code ignored;
@@ -115,6 +127,7 @@ KnownBackends read_backends(const fs::path& folder, const KnownBackends* before)
       }
     }
   }
+  known.recipes = known.recipes.with(own_recipes(known));
   return known;
 }
 

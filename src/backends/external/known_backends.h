@@ -23,6 +23,7 @@
 
 #include "backends/external/descriptor.h"
 #include "base/error.h"
+#include "base/recipe_table.h"
 #include "models/model_info.h"
 
 namespace corral::backends {
@@ -52,6 +53,7 @@ struct ModelEntry {
 
 struct KnownBackends {
   std::vector<DescriptorPtr> descriptors;  // by recipe
+  RecipeTable recipes;                     // with these descriptors, and those of earlier readings
   std::vector<ModelEntry> models;
   std::vector<std::string> preload;   // names of models that are loaded at the start
   std::vector<Error> problems;        // files and entries that are ignored

@@ -42,12 +42,12 @@ std::optional<Measured> MeasuredMemory::of(const std::string& key) const {
 
 void MeasuredMemory::note(const std::string& key, Measured seen) {
   const auto before = of(key).value_or(Measured{});
-  const Measured most{std::max(before.host, seen.host), std::max(before.gpu, seen.gpu)};
+  const Measured peak{std::max(before.host, seen.host), std::max(before.gpu, seen.gpu)};
   // A slightly higher value isn't worth a write.
   const auto grew = [](std::uint64_t now, std::uint64_t then) { return now > then + then / 50; };
-  if (most == Measured{} || (!grew(most.host, before.host) && !grew(most.gpu, before.gpu))) return;
+  if (peak == Measured{} || (!grew(peak.host, before.host) && !grew(peak.gpu, before.gpu))) return;
   if (!known_.contains(key) && known_.size() >= kMaxMeasured) known_.erase(known_.begin());
-  known_[key] = most;
+  known_[key] = peak;
   write();
 }
 

@@ -83,8 +83,8 @@ class ModelReader {
     if (key == "hooks") return hooks(value, where, macros);
     const bool is_ttl = key == "globalTTL";
     if (is_ttl || key == "healthCheckTimeout") {
-      const auto said = texts_of(value);
-      const auto time = said && said->size() == 1 ? config::parse_duration(said->front()) : std::nullopt;
+      const auto parsed = texts_of(value);
+      const auto time = parsed && parsed->size() == 1 ? config::parse_duration(parsed->front()) : std::nullopt;
       if (!time || time->count() < 0 || (!is_ttl && time->count() == 0))
         return warn(where, fmt::format("{} is ignored: it is not a time such as 600 (seconds) or 10m", key), key);
       (is_ttl ? defaults_.ttl : defaults_.deadline) = *time;
@@ -112,8 +112,8 @@ class ModelReader {
     if (!fine) return std::unexpected(fine.error());
     put_in(*table, macros);
     warn_of_keys(*table, name);
-    const auto said = table->get_as<std::string>("recipe");
-    std::string recipe = said ? said->get() : std::string(kCommandRecipe);
+    const auto parsed = table->get_as<std::string>("recipe");
+    std::string recipe = parsed ? parsed->get() : std::string(kCommandRecipe);
     const bool by_engine = recipe == kEngineRecipe && !has_program_keys(*table);
     if (recipe == kEngineRecipe) recipe = kProgramForEngine;
     if (recipe == kCommandRecipe && !has_any(*table, {"command", "cmd", "program", "bin"}))
@@ -121,8 +121,9 @@ class ModelReader {
           bad(where, fmt::format("models.{}: a command is missing: set cmd or recipe", name), "cmd"));
     const auto base = into_.find(recipe);
     if (!base)
-      return std::unexpected(bad(
-          where, fmt::format("models.{}: unknown backend '{}'; known: {}", name, recipe, recipe_names()), "recipe"));
+      return std::unexpected(
+          bad(where, fmt::format("models.{}: unknown backend '{}'; known: {}", name, recipe, into_.recipes.names()),
+              "recipe"));
     ModelEntry entry;
     entry.name = std::move(name);
     entry.ttl = defaults_.ttl;
@@ -148,7 +149,7 @@ class ModelReader {
           bad(where, "url: a program that corral starts listens on this machine: http://127.0.0.1:PORT", "url"));
     own.possible |= own.device;
     if (const auto sound = check_whole(own, where); !sound) return sound;
-    if (!serves(own, type_of_labels(entry.labels)) && says_a_type(entry.labels))
+    if (!serves(own, type_of_labels(entry.labels)) && names_a_type(entry.labels))
       return std::unexpected(bad(where,
                                  fmt::format("labels: the backend '{}' serves no models of type {}", own.recipe,
                                              name_of(type_of_labels(entry.labels))),
@@ -156,7 +157,7 @@ class ModelReader {
     return {};
   }
 
-  static bool says_a_type(const std::vector<std::string>& labels) {
+  static bool names_a_type(const std::vector<std::string>& labels) {
     return std::ranges::any_of(labels, [](const std::string& label) { return type_of_label(label).has_value(); });
   }
 

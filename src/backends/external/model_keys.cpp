@@ -31,9 +31,9 @@ Wanted read_flag(const toml::node& node, bool& into) {
 }
 
 Wanted read_ability(const toml::node& node, std::optional<bool>& into) {
-  bool said = false;
-  const auto wrong = read_flag(node, said);
-  if (wrong.empty()) into = said;
+  bool parsed = false;
+  const auto wrong = read_flag(node, parsed);
+  if (wrong.empty()) into = parsed;
   return wrong;
 }
 
@@ -51,9 +51,9 @@ Wanted checkpoints(ModelEntry& entry, const toml::node& node) {
 }
 
 Wanted labels(ModelEntry& entry, const toml::node& node) {
-  auto said = texts_of(node);
-  if (!said) return "an array of texts";
-  entry.labels = std::move(*said);
+  auto parsed = texts_of(node);
+  if (!parsed) return "an array of texts";
+  entry.labels = std::move(*parsed);
   return {};
 }
 
@@ -76,17 +76,18 @@ Wanted aliases(ModelEntry& entry, const toml::node& node) {
 Wanted ttl(ModelEntry& entry, const toml::node& node) {
   // llama-swap's -1: the value for all models.
   if (node.is_integer() && node.as_integer()->get() == -1) return {};
-  const auto said = texts_of(node);
-  const auto time = said && said->size() == 1 ? config::parse_duration(said->front()) : std::nullopt;
+  const auto parsed = texts_of(node);
+  const auto time = parsed && parsed->size() == 1 ? config::parse_duration(parsed->front()) : std::nullopt;
   if (!time || time->count() < 0) return "a time such as 600 (seconds) or 10m; 0 for never";
   entry.ttl = *time;
   return {};
 }
 
 Wanted context(ModelEntry& entry, const toml::node& node) {
-  const auto* said = node.as_integer();
-  if (said == nullptr || said->get() < 1 || said->get() > kMaxContext) return "a whole number from 1 to 1000000000";
-  entry.declared.context = static_cast<std::uint64_t>(said->get());
+  const auto* parsed = node.as_integer();
+  if (parsed == nullptr || parsed->get() < 1 || parsed->get() > kMaxContext)
+    return "a whole number from 1 to 1000000000";
+  entry.declared.context = static_cast<std::uint64_t>(parsed->get());
   return {};
 }
 

@@ -71,7 +71,7 @@ std::set<std::string> inodes_of_all(const std::vector<pid_t>& pids, const fs::pa
   return inodes;
 }
 
-bool somebody_visible_has(const std::string& inode, const fs::path& root) {
+bool visible_process_has(const std::string& inode, const fs::path& root) {
   std::error_code ignored;
   for (fs::directory_iterator entry(root / "proc", ignored), end; entry != end; entry.increment(ignored)) {
     const auto name = entry->path().filename().native();
@@ -121,11 +121,11 @@ std::uint16_t free_port() {
 PortOwner owner_of_port(std::uint16_t port, pid_t leader, const fs::path& root) {
   const auto listeners = listeners_of(root);
   const auto ours = inodes_of_all(device::process_family(leader, root), root);
-  auto owner = PortOwner::nobody;
+  auto owner = PortOwner::none;
   for (const auto& listener : listeners) {
     if (listener.port != port) continue;
     if (ours.contains(listener.inode)) return PortOwner::ours;
-    owner = somebody_visible_has(listener.inode, root) ? PortOwner::another : PortOwner::hidden;
+    owner = visible_process_has(listener.inode, root) ? PortOwner::another : PortOwner::hidden;
   }
   return owner;
 }

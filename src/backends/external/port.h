@@ -16,7 +16,7 @@ namespace corral::backends {
 std::uint16_t free_port();
 
 enum class PortOwner : std::uint8_t {
-  nobody,
+  none,
   ours,     // the process, one of its group, or one that these have started
   another,  // of this user
   hidden,   // a process whose files this user may not read, such as a container's

@@ -5,13 +5,13 @@
 namespace corral::backends {
 
 async::Task<RequestGate::Place> RequestGate::enter() {
-  if (most_ == 0) co_return Place();
+  if (max_ == 0) co_return Place();
   const auto executor = co_await async::asio::this_coro::executor;
   const auto self = shared_from_this();
   std::shared_ptr<Waiter> waiter;
   {
-    const std::scoped_lock lock(mutex_);
-    if (inside_ < most_) {
+    const MutexLock lock(mutex_);
+    if (inside_ < max_) {
       ++inside_;
     } else {
       waiter = std::make_shared<Waiter>(executor);
@@ -28,7 +28,7 @@ async::Task<RequestGate::Place> RequestGate::enter() {
       if (entered) return;
       bool had_place = false;
       {
-        const std::scoped_lock lock(gate.mutex_);
+        const MutexLock lock(gate.mutex_);
         had_place = waiter->let_in;
         if (!had_place) std::erase(gate.waiting_, waiter);
       }
@@ -44,7 +44,7 @@ async::Task<RequestGate::Place> RequestGate::enter() {
 void RequestGate::leave() {
   std::shared_ptr<Waiter> next;
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (waiting_.empty()) {
       --inside_;
       return;
@@ -57,12 +57,12 @@ void RequestGate::leave() {
 }
 
 std::size_t RequestGate::inside() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return inside_;
 }
 
 std::size_t RequestGate::waiting() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return waiting_.size();
 }
 

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 
 #include "async/event.h"
 #include "async/task.h"
+#include "base/mutex.h"
 
 namespace corral::backends {
 
@@ -34,9 +34,9 @@ class RequestGate : public std::enable_shared_from_this<RequestGate> {
     std::shared_ptr<RequestGate> gate_;
   };
 
-  // `most` 0: no limit.
-  static std::shared_ptr<RequestGate> make(std::uint32_t most) {
-    return std::shared_ptr<RequestGate>(new RequestGate(most));
+  // `max` 0: no limit.
+  static std::shared_ptr<RequestGate> make(std::uint32_t max) {
+    return std::shared_ptr<RequestGate>(new RequestGate(max));
   }
 
   async::Task<Place> enter();
@@ -52,13 +52,13 @@ class RequestGate : public std::enable_shared_from_this<RequestGate> {
     bool let_in = false;
   };
 
-  explicit RequestGate(std::uint32_t most) : most_(most) {}
+  explicit RequestGate(std::uint32_t max) : max_(max) {}
   void leave();
 
-  const std::uint32_t most_;
-  mutable std::mutex mutex_;  // held for one step in the queue
-  std::uint32_t inside_ = 0;
-  std::deque<std::shared_ptr<Waiter>> waiting_;
+  const std::uint32_t max_;
+  mutable Mutex mutex_;  // held for one step in the queue
+  std::uint32_t inside_ GUARDED_BY(mutex_) = 0;
+  std::deque<std::shared_ptr<Waiter>> waiting_ GUARDED_BY(mutex_);
 };
 
 }  // namespace corral::backends

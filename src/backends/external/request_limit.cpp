@@ -23,7 +23,7 @@ Error RequestLimit::stalled() const {
 void RequestLimit::give_up() {
   std::vector<std::shared_ptr<WatchedRequest>> ending;
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     given_up_ = true;
     for (const auto& [key, request] : running_) {
       if (auto running = request.lock()) ending.push_back(std::move(running));
@@ -41,7 +41,7 @@ void RequestLimit::give_up() {
 std::shared_ptr<WatchedRequest> WatchedRequest::begin(std::shared_ptr<RequestLimit> limit, async::Executor executor) {
   const std::shared_ptr<WatchedRequest> request(new WatchedRequest(std::move(limit), executor));
   auto& all = *request->limit_;
-  const std::scoped_lock lock(all.mutex_);
+  const MutexLock lock(all.mutex_);
   if (all.given_up_) {
     request->failure_ = all.given_up();
   } else {
@@ -51,7 +51,7 @@ std::shared_ptr<WatchedRequest> WatchedRequest::begin(std::shared_ptr<RequestLim
 }
 
 WatchedRequest::~WatchedRequest() {
-  const std::scoped_lock lock(limit_->mutex_);
+  const MutexLock lock(limit_->mutex_);
   limit_->running_.erase(this);
 }
 

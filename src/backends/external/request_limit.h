@@ -6,13 +6,13 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "async/event.h"
 #include "async/timer.h"
 #include "base/error.h"
+#include "base/mutex.h"
 #include "http/handler.h"
 
 namespace corral::backends {
@@ -37,9 +37,9 @@ class RequestLimit {
   async::Timers& timers_;
   const Millis limit_;
   const std::string model_;
-  std::mutex mutex_;  // held for one step in the map
-  bool given_up_ = false;
-  std::map<const WatchedRequest*, std::weak_ptr<WatchedRequest>> running_;
+  Mutex mutex_;  // held for one step in the map
+  bool given_up_ GUARDED_BY(mutex_) = false;
+  std::map<const WatchedRequest*, std::weak_ptr<WatchedRequest>> running_ GUARDED_BY(mutex_);
 };
 
 // One request, from its arrival to the end of its answer. At first it waits for its turn, which may take any time.

@@ -19,7 +19,7 @@ class RequestReports : public std::enable_shared_from_this<RequestReports> {
   }
 
   // Calls `done` on the home loop, soon.
-  void tell(const RequestStats& stats) {
+  void report(const RequestStats& stats) {
     async::asio::post(home_, [self = shared_from_this(), stats] {
       if (self->done_) self->done_(stats);
     });

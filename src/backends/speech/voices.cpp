@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "backends/errors.h"
+#include "base/text.h"
 #include "json/peek.h"
 #include "json/writer.h"
 #include "protocol/errors.h"
@@ -48,28 +49,23 @@ bool is_variant(std::string_view text) {
   return !text.empty() && text.size() <= 16 && std::ranges::all_of(text, plain);
 }
 
-std::string lowered(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
-}
-
-Result<std::string> espeak_voice(std::string_view said, const VoiceList& voices) {
-  if (said.empty()) return std::string(kUsualVoice);
-  const auto openais = std::ranges::find(kOpenAis, said, &KnownVoice::name);
+Result<std::string> espeak_voice(std::string_view requested, const VoiceList& voices) {
+  if (requested.empty()) return std::string(kUsualVoice);
+  const auto openais = std::ranges::find(kOpenAis, requested, &KnownVoice::name);
   if (openais != kOpenAis.end()) return std::string(openais->own);
-  const auto plus = said.find('+');
-  const auto base = lowered(said.substr(0, plus));
-  const auto named = [&base](const Voice& voice) { return lowered(voice.id) == base || lowered(voice.name) == base; };
+  const auto plus = requested.find('+');
+  const auto base = to_lower(requested.substr(0, plus));
+  const auto named = [&base](const Voice& voice) { return to_lower(voice.id) == base || to_lower(voice.name) == base; };
   const auto found = std::ranges::find_if(voices, named);
-  const bool variant = plus == std::string_view::npos || is_variant(said.substr(plus + 1));
+  const bool variant = plus == std::string_view::npos || is_variant(requested.substr(plus + 1));
   if (found == voices.end() || !variant) {
     return fail(
         protocol::errc::bad_value,
-        fmt::format("unknown voice \"{:.64}\": see GET /v1/audio/voices; a variant may follow, such as en-us+f2", said),
+        fmt::format("unknown voice \"{:.64}\": see GET /v1/audio/voices; a variant may follow, such as en-us+f2",
+                    requested),
         "voice");
   }
-  return plus == std::string_view::npos ? found->id : fmt::format("{}{}", found->id, said.substr(plus));
+  return plus == std::string_view::npos ? found->id : fmt::format("{}{}", found->id, requested.substr(plus));
 }
 
 }  // namespace
@@ -117,7 +113,7 @@ async::Task<Result<std::shared_ptr<const VoiceList>>> Voices::of(const models::M
                    "model");
   }
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (espeak_) co_return espeak_;
   }
   auto asking = ask_espeak();
@@ -155,7 +151,7 @@ async::Task<Result<std::shared_ptr<const VoiceList>>> Voices::ask_espeak() {
   auto voices = std::make_shared<const VoiceList>(read_espeak_voices(*listing));
   if (voices->empty())
     co_return fail(errc::load_failed, fmt::format("espeak-ng lists no voices: it {}", status->describe()));
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   espeak_ = voices;
   co_return voices;
 }

@@ -3,12 +3,12 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "async/timer.h"
+#include "base/mutex.h"
 #include "models/model_info.h"
 #include "proc/child.h"
 
@@ -48,8 +48,8 @@ class Voices {
   proc::Spawner& spawner_;
   async::Timers& timers_;
   std::string (*const program_)();
-  std::mutex mutex_;  // held to copy or replace the pointer
-  std::shared_ptr<const VoiceList> espeak_;
+  Mutex mutex_;  // held to copy or replace the pointer
+  std::shared_ptr<const VoiceList> espeak_ GUARDED_BY(mutex_);
 };
 
 }  // namespace corral::backends

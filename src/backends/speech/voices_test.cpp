@@ -74,9 +74,9 @@ TEST_F(VoicesTest, TheProgramIsAskedOnce) {
     process->exit(0);
     co_return;
   };
-  Voices desk(spawner, timers, [] { return std::string("/usr/bin/espeak-ng"); });
+  Voices provider(spawner, timers, [] { return std::string("/usr/bin/espeak-ng"); });
   for (int i = 0; i < 2; ++i) {
-    const auto list = async::run_blocking(loop, desk.of(model("espeak-ng")));
+    const auto list = async::run_blocking(loop, provider.of(model("espeak-ng")));
     ASSERT_TRUE(list);
     EXPECT_EQ((*list)->size(), 3u);
   }
@@ -90,8 +90,8 @@ TEST_F(VoicesTest, AProgramThatHangsIsKilled) {
     while (timers.sleepers() == 0) co_await async::asio::post(async::use_task);
     timers.advance(std::chrono::seconds(10));
   };
-  Voices desk(spawner, timers, [] { return std::string("/usr/bin/espeak-ng"); });
-  const auto list = async::run_blocking(loop, desk.of(model("espeak-ng")));
+  Voices provider(spawner, timers, [] { return std::string("/usr/bin/espeak-ng"); });
+  const auto list = async::run_blocking(loop, provider.of(model("espeak-ng")));
   ASSERT_FALSE(list);
   EXPECT_EQ(list.error().code, errc::load_failed);
   EXPECT_EQ(list.error().message,
@@ -100,10 +100,10 @@ TEST_F(VoicesTest, AProgramThatHangsIsKilled) {
 }
 
 TEST_F(VoicesTest, OthersDontTellAndOneThatIsntThereIsNamed) {
-  Voices desk(spawner, timers, [] { return std::string(); });
-  EXPECT_THAT(async::run_blocking(loop, desk.of(model("kokoro"))).error().message, HasSubstr("kokoro"));
-  EXPECT_EQ(async::run_blocking(loop, desk.fitted("{}", model("kokoro"))), "{}");
-  const auto missing = async::run_blocking(loop, desk.fitted("{}", model("espeak-ng")));
+  Voices provider(spawner, timers, [] { return std::string(); });
+  EXPECT_THAT(async::run_blocking(loop, provider.of(model("kokoro"))).error().message, HasSubstr("kokoro"));
+  EXPECT_EQ(async::run_blocking(loop, provider.fitted("{}", model("kokoro"))), "{}");
+  const auto missing = async::run_blocking(loop, provider.fitted("{}", model("espeak-ng")));
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, errc::backend_not_installed);
 }

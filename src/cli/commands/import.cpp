@@ -3,8 +3,6 @@
 // A key of the scope admin sets it over HTTP; without a key, the user who owns the server sets it in its file.
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 
@@ -109,12 +107,10 @@ Result<int> import_folder(const ImportRequest& request, CommandContext& context)
 // Written beside the configuration file of this command line; needs no server.
 Result<int> import_configuration(const ImportRequest& request, CommandContext& context) {
   if (request.file.empty()) return fail(errc::usage, "name the file: corral import llama-swap config.yaml");
-  std::ifstream stream(request.file, std::ios::binary);
   std::error_code ignored;
-  if (!stream || fs::is_directory(request.file, ignored))
-    return fail(errc::usage, fmt::format("'{}' cannot be read", request.file));
-  const std::string yaml(std::istreambuf_iterator<char>(stream), {});
-  const auto imported = backends::import_llama_swap(yaml, request.file);
+  const auto yaml = read_state_file(request.file);
+  if (!yaml || !*yaml) return fail(errc::usage, fmt::format("'{}' cannot be read", request.file));
+  const auto imported = backends::import_llama_swap(**yaml, request.file);
   if (!imported) return fail(errc::usage, imported.error().message);
   const auto paths = config::Paths::from(context.inputs.environment);
   const auto target = config::config_file(context.inputs, paths).path.parent_path() / "models.toml";

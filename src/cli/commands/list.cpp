@@ -57,7 +57,7 @@ Result<> add_what_is_not_here(Table& table, const ListRequest& request, std::spa
   return {};
 }
 
-void say_there_is_nothing(const CommandContext& context) {
+void print_no_models(const CommandContext& context) {
   context.terminal.err << "No models found. corral run lists models that fit the machine, corral search searches the "
                           "hub, and corral serve --models-dir DIR serves a folder.\n";
 }
@@ -76,7 +76,7 @@ Result<int> list(const ListRequest& request, CommandContext& context) {
   const auto models = parse_models(*text);
   if (!models) return std::unexpected(models.error());
   if (models->empty() && !request.all) {
-    say_there_is_nothing(context);
+    print_no_models(context);
     return kExitOk;
   }
   const bool mesh = std::ranges::any_of(*models, [](const ListedModel& model) { return !model.nodes.empty(); });

@@ -40,7 +40,7 @@ void print_lines(const MeshPlan& plan, CommandContext& context) {
   for (const auto& why : plan.unsplit) line(context, "not split: " + why);
 }
 
-void print_foretold(const MeshPlan& plan, CommandContext& context) {
+void print_prediction(const MeshPlan& plan, CommandContext& context) {
   const auto needs = fmt::format("{} needs {}", plan.model, human_bytes(plan.need));
   if (!plan.alone.empty()) {
     line(context, fmt::format("{}; {} can hold it alone, a split would only be slower", needs, plan.alone));
@@ -75,7 +75,7 @@ Result<int> show_plan(const std::string& model, CommandContext& context) {
   if (!plan) return std::unexpected(plan.error());
   print_lines(*plan, context);
   print_groups(*plan, context);
-  if (!model.empty() && plan->groups.empty()) print_foretold(*plan, context);
+  if (!model.empty() && plan->groups.empty()) print_prediction(*plan, context);
   if (model.empty() && plan->assignments.empty() && plan->unloads.empty() && plan->unserved.empty())
     context.terminal.err << "The plan is empty: no node has a model for the mesh, and none is in demand\n";
   return kExitOk;

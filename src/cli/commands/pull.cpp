@@ -26,7 +26,7 @@ PullBody body_of(const PullTarget& target) {
 }
 
 // "org/repo" alone lets the server choose. Shows other variants that fit this machine before the download.
-void say_what_else_fits(const CommandContext& context, const PullTarget& target) {
+void print_other_variants(const CommandContext& context, const PullTarget& target) {
   const auto& source = target.checkpoint.empty() ? target.model_name : target.checkpoint;
   if (source.find(':') != std::string::npos) return;  // the user has chosen
   const auto text = context.api.call(ApiRequest::get("/api/v1/pull/variants?checkpoint=" + escaped(source, "/")));
@@ -76,7 +76,7 @@ Result<int> pull(const PullRequest& request, CommandContext& context) {
     target.alias.clear();
   }
   if (context.json) return pull_as_json(request, target, context);
-  say_what_else_fits(context, target);
+  print_other_variants(context, target);
   if (request.dry_run) {
     const auto plan = plan_of(context, target);
     if (!plan) return std::unexpected(plan.error());

@@ -91,13 +91,13 @@ class Dialogue {
   Dialogue(CommandContext& context, Chat& chat) : context_(context), chat_(chat) {}
 
   Result<int> run() {
-    say("Type a message, or /help.\n");
+    print("Type a message, or /help.\n");
     while (true) {
       const InputLine input = read_message();
       if (input.kind == InputLine::Kind::end) return leave(kExitOk);
       if (input.kind == InputLine::Kind::interrupted) {
         if (interrupts_in_a_row_++ > 0) return leave(kExitInterrupted);
-        say("\n(Ctrl-C once more, or /bye, to leave)\n");
+        print("\n(Ctrl-C once more, or /bye, to leave)\n");
         continue;
       }
       interrupts_in_a_row_ = 0;
@@ -107,10 +107,10 @@ class Dialogue {
   }
 
  private:
-  void say(std::string_view text) { context_.terminal.err << text << std::flush; }
+  void print(std::string_view text) { context_.terminal.err << text << std::flush; }
   void prompt(std::string_view text) { context_.terminal.out << text << std::flush; }
   int leave(int code) {
-    say("\n");
+    print("\n");
     return code;
   }
 
@@ -135,19 +135,19 @@ class Dialogue {
   void answer(const std::string& text) {
     if (text == "/clear") {
       chat_.clear();
-      return say("The conversation is cleared.\n");
+      return print("The conversation is cleared.\n");
     }
-    if (text == "/help" || text == "/?") return say(kHelp);
+    if (text == "/help" || text == "/?") return print(kHelp);
     if (text.starts_with('/') && text.find_first_of(" \n/", 1) == std::string::npos) {
-      return say(fmt::format("Unknown command {}; see /help.\n", text));
+      return print(fmt::format("Unknown command {}; see /help.\n", text));
     }
     const auto done = chat_.ask(text);
     if (done) return;
     if (done.error().code == errc::interrupted) {
       interrupts_in_a_row_ = 1;
-      return say("(stopped)\n");
+      return print("(stopped)\n");
     }
-    say(fmt::format("error: {}\n", printable(done.error().message)));
+    print(fmt::format("error: {}\n", printable(done.error().message)));
   }
 
   CommandContext& context_;

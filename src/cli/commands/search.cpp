@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cctype>
 #include <memory>
 #include <string>
 #include <vector>
@@ -7,6 +6,7 @@
 #include <CLI/App.hpp>
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "cli/commands/command.h"
 #include "cli/errors.h"
 #include "cli/pulling.h"
@@ -22,16 +22,11 @@ struct SearchRequest {
   int limit = 20;
 };
 
-std::string small_letters(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
-
 // True: each word occurs in its name, repository, type or labels.
 bool matches(const config::KnownModel& model, const std::vector<std::string>& words) {
-  const auto all = small_letters(
+  const auto all = to_lower(
       fmt::format("{} {} {} {}", model.name, model.source(), name_of(model.type), fmt::join(model.labels, " ")));
-  return std::ranges::all_of(words, [&](const std::string& word) { return all.find(small_letters(word)) != all.npos; });
+  return std::ranges::all_of(words, [&](const std::string& word) { return all.find(to_lower(word)) != all.npos; });
 }
 
 Result<int> search(const SearchRequest& request, CommandContext& context) {

@@ -42,7 +42,8 @@ class HttpApi final : public ServerApi {
   HttpApi(const Address& address, Interrupts& interrupts)
       : address_(address),
         interrupts_(interrupts),
-        client_(loop_.executor(), http::TcpEndpoint{address.host, address.port}, {.max_idle_connections = 1}) {}
+        client_(loop_.executor(), timers_, http::TcpEndpoint{address.host, address.port}, {.max_idle_connections = 1}) {
+  }
 
   std::string url() const override { return address_.url(); }
   Result<ApiReply> call(const ApiRequest& request) override { return wait_for(request, nullptr); }

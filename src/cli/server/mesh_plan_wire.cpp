@@ -17,10 +17,10 @@ std::vector<MeshPlan::Share> shares_in(const json::Value& value) {
   return shares;
 }
 
-void read_foretold(const json::Value& told, MeshPlan& plan) {
-  plan.need = bytes_of(told, "need_bytes").value_or(0);
-  plan.alone = text_of(told, "alone");
-  if (const auto* split = json::find(told, "split"); split != nullptr && split->is_object()) {
+void read_prediction(const json::Value& prediction, MeshPlan& plan) {
+  plan.need = bytes_of(prediction, "need_bytes").value_or(0);
+  plan.alone = text_of(prediction, "alone");
+  if (const auto* split = json::find(prediction, "split"); split != nullptr && split->is_object()) {
     plan.split = MeshPlan::Split{.host = text_of(*split, "host"),
                                  .host_id = text_of(*split, "host_id"),
                                  .shares = shares_in(*split),
@@ -28,7 +28,7 @@ void read_foretold(const json::Value& told, MeshPlan& plan) {
                                  .load_seconds = json::number_or(*split, "load_seconds", 0),
                                  .context = integer_of(*split, "context").value_or(0)};
   }
-  if (const auto* shortage = json::find(told, "short")) plan.shortage = text_of(*shortage, "text");
+  if (const auto* shortage = json::find(prediction, "short")) plan.shortage = text_of(*shortage, "text");
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ Result<MeshPlan> parse_mesh_plan(std::string_view text) {
                            .shares = shares_in(item),
                            .context = integer_of(item, "context").value_or(0)});
   });
-  if (const auto* told = json::find(*value, "foretold")) read_foretold(*told, plan);
+  if (const auto* prediction = json::find(*value, "foretold")) read_prediction(*prediction, plan);
   return plan;
 }
 

@@ -80,7 +80,7 @@ MeshCopy copy_in(const json::Value& value) {
 }
 
 // Appends the cause, if there is a problem.
-std::string told(std::string text, const json::Value& value) {
+std::string with_problem(std::string text, const json::Value& value) {
   if (const auto problem = text_of(value, "problem"); !problem.empty()) text += fmt::format(" ({})", problem);
   return text;
 }
@@ -90,8 +90,8 @@ std::string group_in(const json::Value& value) {
   each(value, "shares", [&](const json::Value& part) {
     parts.push_back(fmt::format("{} ({} layers)", text_of(part, "node"), count_of(part, "layers")));
   });
-  return told(fmt::format("{} over {}: {}", text_of(value, "model"), fmt::join(parts, ", "), text_of(value, "status")),
-              value);
+  return with_problem(
+      fmt::format("{} over {}: {}", text_of(value, "model"), fmt::join(parts, ", "), text_of(value, "status")), value);
 }
 
 MeshToken token_in(const json::Value& value) {
@@ -126,7 +126,7 @@ Result<MeshStatus> parse_mesh(std::string_view text) {
   if (const auto* share = json::find(*value, "share"); share != nullptr && !text_of(*share, "model").empty()) {
     const auto what = fmt::format("{} for {} of {}: {}", human_bytes(size_of(*share, "memory_bytes")),
                                   text_of(*share, "model"), text_of(*share, "host"), text_of(*share, "status"));
-    status.share = told(what, *share);
+    status.share = with_problem(what, *share);
   }
   return status;
 }

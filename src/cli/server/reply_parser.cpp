@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "cli/errors.h"
 #include "cli/server/answer_fields.h"
 #include "json/count.h"
@@ -34,8 +35,8 @@ std::map<std::string, std::int64_t, std::less<>> counts_of(const json::Value& ob
 }
 
 // The quantization in names such as "org/repo:Q4_K_M" and "model-q8_0.gguf".
-std::string quantization_in(std::string name) {
-  std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::toupper(c); });
+std::string quantization_in(std::string_view written) {
+  std::string name = to_upper(written);
   if (name.ends_with(".GGUF")) name.resize(name.size() - 5);
   const auto start = name.find_last_of(":-./") + 1;  // npos + 1 is 0
   const std::string last = name.substr(start);

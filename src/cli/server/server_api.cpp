@@ -15,8 +15,8 @@ Result<std::string> fetch(ServerApi& api, const ApiRequest& request) {
 }
 
 Error refusal(const ServerApi& api, const ApiReply& reply) {
-  const auto said = error_in(reply.body);
-  if (said) return {errc::request_failed, *said};
+  const auto message = error_in(reply.body);
+  if (message) return {errc::request_failed, *message};
   return {errc::request_failed,
           fmt::format("{} returned status {}: it may not be a corral server", api.url(), reply.status)};
 }

@@ -1,13 +1,12 @@
 #include "config/files/file.h"
 
-#include <fstream>
-#include <iterator>
 #include <sstream>
 
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
 #include "base/path_access.h"
+#include "base/state_file.h"
 #include "config/errors.h"
 #include "config/options/close_keys.h"
 #include "json/value.h"
@@ -63,8 +62,8 @@ Result<FileValues> read_file(const fs::path& path, const Paths& paths, MissingFi
   std::error_code status_error;
   const fs::file_status status = fs::status(path, status_error);
   if (status.type() == fs::file_type::not_found && missing == MissingFile::is_fine) return FileValues{};
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream || status.type() == fs::file_type::directory) {
+  const auto text = read_state_file(path);
+  if (!text || !*text) {
     std::string reason = status.type() == fs::file_type::not_found ? "no such file" : "cannot be read";
     const auto problem = find_access_problem(path, this_user());
     if (problem && status.type() == fs::file_type::regular) {  // it may have a key, so not for everyone
@@ -75,11 +74,9 @@ Result<FileValues> read_file(const fs::path& path, const Paths& paths, MissingFi
     }
     return fail(errc::unreadable_file, fmt::format("configuration file {}: {}", name, reason));
   }
-  const std::string text(std::istreambuf_iterator<char>(stream), {});
-
   toml::table table;
   try {
-    table = toml::parse(std::string_view(text), path.string());
+    table = toml::parse(std::string_view(**text), path.string());
   } catch (const toml::parse_error& error) {
     const auto& place = error.source().begin;
     return fail(errc::malformed_file, fmt::format("{}:{}:{}: not valid TOML: {}: correct this line", name, place.line,

@@ -35,8 +35,8 @@ std::optional<Key> parse_key(const json::Value& row) {
   }
   const auto parsed = parse_scopes(names);
   if (!parsed) return std::nullopt;
-  const auto most = json::to_count(json::number_or(row, "max_in_flight", 0));
-  key.terms.max_in_flight = static_cast<std::uint32_t>(std::min<std::uint64_t>(most.value_or(0), kMaxInFlight));
+  const auto max = json::to_count(json::number_or(row, "max_in_flight", 0));
+  key.terms.max_in_flight = static_cast<std::uint32_t>(std::min<std::uint64_t>(max.value_or(0), kMaxInFlight));
   key.terms.background = json::text_or(row, "priority", "") == "background";
   key.scopes = *parsed;
   key.digest = *digest;

@@ -10,6 +10,7 @@
 #include <toml++/toml.h>
 
 #include "base/state_file.h"
+#include "base/text.h"
 #include "config/errors.h"
 #include "config/files/known_models_text.h"
 
@@ -32,10 +33,6 @@ constexpr BitsRow kBits[] = {
     {"Q8_0", 8.5},  {"F16", 16.0},   {"BF16", 16.0},  {"UD-Q4_K_XL", 5.0},
 };
 constexpr double kBitsUnknown = 8.5;
-
-bool equal_letters(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
-}
 
 std::unexpected<Error> bad_table(std::string_view where, std::string_view text) {
   return fail(errc::malformed_file, fmt::format("{}: {}", where, text));
@@ -154,7 +151,8 @@ const KnownModel* largest(const KnownModels& known, std::string_view label, std:
 }  // namespace
 
 const KnownModel* KnownModels::find(std::string_view name) const {
-  const auto found = std::ranges::find_if(models, [&](const auto& model) { return equal_letters(model.name, name); });
+  const auto found =
+      std::ranges::find_if(models, [&](const auto& model) { return equal_ignoring_case(model.name, name); });
   return found == models.end() ? nullptr : &*found;
 }
 
@@ -181,7 +179,7 @@ Result<KnownTable> parse_known_models(std::string_view text, std::string_view wh
   for (const auto& row : *rows) {
     auto model = read_row(*row.as_table(), where, known.models.size() + 1);
     if (!model) return std::unexpected(model.error());
-    const auto same = [&](const KnownModel& other) { return equal_letters(other.name, model->name); };
+    const auto same = [&](const KnownModel& other) { return equal_ignoring_case(other.name, model->name); };
     if (std::ranges::any_of(known.models, same))
       return bad_table(where, fmt::format("model '{}' is in it twice", model->name));
     known.models.push_back(std::move(*model));
@@ -206,8 +204,8 @@ KnownModels read_known_models(const std::filesystem::path& user_file) {
   }
   if (own->only_these) known.models.clear();
   for (auto& model : own->models) {
-    const auto same =
-        std::ranges::find_if(known.models, [&](const auto& other) { return equal_letters(other.name, model.name); });
+    const auto same = std::ranges::find_if(
+        known.models, [&](const auto& other) { return equal_ignoring_case(other.name, model.name); });
     if (same != known.models.end()) {
       *same = std::move(model);
     } else {
@@ -220,7 +218,7 @@ KnownModels read_known_models(const std::filesystem::path& user_file) {
 std::uint64_t estimated_size(const KnownModel& model) {
   double bits = kBitsUnknown;
   for (const auto& row : kBits)
-    if (equal_letters(row.quantisation, model.quantisation)) bits = row.bits;
+    if (equal_ignoring_case(row.quantisation, model.quantisation)) bits = row.bits;
   return static_cast<std::uint64_t>(std::llround(model.billions * 1e9 * bits / 8));
 }
 

@@ -46,9 +46,9 @@ std::string this_machine() {
   return ::stat("/proc/self/ns/net", &network) == 0 ? fmt::format("{}.{}", boot, network.st_ino) : boot;
 }
 
-std::int64_t count_in(const json::Value& object, std::string_view name, std::uint64_t most) {
+std::int64_t count_in(const json::Value& object, std::string_view name, std::uint64_t max) {
   const auto count = json::to_count(json::number_or(object, name, 0));
-  return count && *count <= most ? static_cast<std::int64_t>(*count) : 0;
+  return count && *count <= max ? static_cast<std::int64_t>(*count) : 0;
 }
 
 // What the holder of the lock wrote, or nothing of it.

@@ -50,9 +50,9 @@ const Origin* given(std::string_view setting, const S& settings) {
 L options_of_args(const S& settings) { return parse_llama_args(settings.llamacpp_args).value_or(L()); }
 
 L defaults_with(const S& settings, const L& args) {
-  L said, otherwise;
-  for (const Default& row : kDefaults) row.take(settings, given(row.setting, settings) ? said : otherwise);
-  auto options = merge(said, merge(args, otherwise));
+  L configured, otherwise;
+  for (const Default& row : kDefaults) row.take(settings, given(row.setting, settings) ? configured : otherwise);
+  auto options = merge(configured, merge(args, otherwise));
   if (settings.park_on_disk) options.park_dir = (settings.state_dir / "parked").native();
   return options;
 }

@@ -377,8 +377,8 @@ Result<> check(const LoadOptions& options) {
                 std::string(option.key));
   }
   if (!options.llamacpp_args) return {};
-  const auto said = parse_llama_args(*options.llamacpp_args);
-  return said ? Result<>() : std::unexpected(said.error());
+  const auto parsed = parse_llama_args(*options.llamacpp_args);
+  return parsed ? Result<>() : std::unexpected(parsed.error());
 }
 
 LoadOptions merge(const LoadOptions& first, const LoadOptions& second) {

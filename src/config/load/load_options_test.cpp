@@ -162,9 +162,9 @@ TEST(LoadOptions, FingerprintsTellOptionsApart) {
     one.*field = value;
     EXPECT_NE(fingerprint(one), fingerprint(a));
   }
-  LoadOptions guessing = a;
-  guessing.speculative = 0;
-  EXPECT_NE(fingerprint(guessing), fingerprint(a));
+  LoadOptions speculating = a;
+  speculating.speculative = 0;
+  EXPECT_NE(fingerprint(speculating), fingerprint(a));
 }
 
 }  // namespace

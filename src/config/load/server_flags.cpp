@@ -2,7 +2,6 @@
 #include "config/load/server_flags.h"
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -14,6 +13,7 @@
 #include <fmt/ranges.h>
 
 #include "base/close_names.h"
+#include "base/state_file.h"
 #include "config/errors.h"
 #include "config/options/option.h"
 #include "config/options/value.h"
@@ -546,7 +546,7 @@ Result<> apply(const Row& row, std::string_view name, std::string_view value, Bu
 }
 
 // The value of a flag, in one word or in two; the last one is used.
-std::string_view said(const std::vector<std::string>& words, std::string_view flag) {
+std::string_view value_of(const std::vector<std::string>& words, std::string_view flag) {
   std::string_view value;
   for (std::size_t at = 0; at < words.size(); ++at) {
     const std::string_view word = words[at];
@@ -559,10 +559,10 @@ std::string_view said(const std::vector<std::string>& words, std::string_view fl
 // As in llama-server, the -np requests divide the context of -c. --ctx-size and --parallel are names of corral, too:
 // they mean this only on a command line that names its model as there.
 bool divides_context(const Built& built, const std::vector<std::string>& words) {
-  const auto requests = parse_int(said(words, "--parallel"));
-  if (built.unified || requests.value_or(0) < 2 || said(words, "--ctx-size").empty()) return false;
+  const auto requests = parse_int(value_of(words, "--parallel"));
+  if (built.unified || requests.value_or(0) < 2 || value_of(words, "--ctx-size").empty()) return false;
   const auto has = [&built](std::string_view name) { return built.names.contains(name); };
-  const bool names_file = has("-m") || (has("--model") && !said(words, "--model-file").empty());
+  const bool names_file = has("-m") || (has("--model") && !value_of(words, "--model-file").empty());
   return names_file || !built.hub_model.empty() || (has("-c") && has("-np"));
 }
 
@@ -589,7 +589,7 @@ Result<> finish(const Built& built, std::vector<std::string>& words) {
     words.push_back(fmt::format("--hub-model={}", built.hub_model));
   }
   // As in llama-server: with the key, requests may come from any page.
-  const bool one_model = !said(words, "--model-file").empty() || !said(words, "--hub-model").empty();
+  const bool one_model = !value_of(words, "--model-file").empty() || !value_of(words, "--hub-model").empty();
   if (one_model && given("--api-key") && !given("--allowed-origins")) words.emplace_back("--allowed-origins=*");
   std::string args = built.args;
   // One's own arguments decide about this themselves.
@@ -639,14 +639,11 @@ std::string what_it_is(const Row& row) {
 
 Result<std::string> read_text_file(const fs::path& path) {
   constexpr std::size_t kMax = 1 << 20;
-  std::ifstream stream(path, std::ios::binary);
-  std::string text(kMax + 1, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(stream.gcount()));
-  if (stream.bad() || (text.empty() && !stream.eof()))
-    return fail(errc::unreadable_file, fmt::format("'{}' cannot be read", path.native()));
-  if (text.size() > kMax) return fail(errc::unreadable_file, fmt::format("'{}' is larger than 1 MiB", path.native()));
-  return text;
+  auto text = read_state_file(path, kMax + 1);
+  if (!text || !*text) return fail(errc::unreadable_file, fmt::format("'{}' cannot be read", path.native()));
+  if ((*text)->size() > kMax)
+    return fail(errc::unreadable_file, fmt::format("'{}' is larger than 1 MiB", path.native()));
+  return std::move(**text);
 }
 
 Result<ServeArguments> translate_server_flags(const std::vector<std::string>& words, const FileText& file) {

@@ -1,11 +1,11 @@
 #include "config/options/option.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/text.h"
 #include "config/options/close_keys.h"
 #include "config/options/value.h"
 
@@ -33,11 +33,7 @@ std::string flag_of(const Option& option) {
   return flag;
 }
 
-std::string variable_of(const Option& option) {
-  std::string name = fmt::format("CORRAL_{}", option.key);
-  std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::toupper(c); });
-  return name;
-}
+std::string variable_of(const Option& option) { return "CORRAL_" + to_upper(option.key); }
 
 std::string_view name_of(Applies applies) {
   switch (applies) {

@@ -7,14 +7,11 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "config/errors.h"
 
 namespace corral::config {
 namespace {
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
-
-bool same_text(std::string_view a, std::string_view b) { return std::ranges::equal(a, b, {}, lower, lower); }
 
 std::vector<std::string_view> words(std::string_view text) {
   constexpr std::string_view kBetween = " ,\t";
@@ -29,7 +26,9 @@ std::vector<std::string_view> words(std::string_view text) {
   }
 }
 
-bool is_web(std::string_view scheme) { return same_text(scheme, "http") || same_text(scheme, "https"); }
+bool is_web(std::string_view scheme) {
+  return equal_ignoring_case(scheme, "http") || equal_ignoring_case(scheme, "https");
+}
 
 // Removes the default port of a scheme, as browsers do.
 std::string_view without_usual_port(std::string_view authority, bool secure) {
@@ -46,15 +45,16 @@ std::optional<Origin> split(std::string_view origin) {
   const auto mark = origin.find("://");
   if (mark == std::string_view::npos || mark == 0) return std::nullopt;
   Origin parts{origin.substr(0, mark), origin.substr(mark + 3)};
-  if (is_web(parts.scheme)) parts.authority = without_usual_port(parts.authority, same_text(parts.scheme, "https"));
+  if (is_web(parts.scheme))
+    parts.authority = without_usual_port(parts.authority, equal_ignoring_case(parts.scheme, "https"));
   return parts;
 }
 
-constexpr std::string_view kLocal = "localhost", kEverybody = "*";
+constexpr std::string_view kLocal = "localhost", kAnyone = "*";
 
 // The error of an entry; empty: none.
 std::string_view fault_of(std::string_view entry) {
-  if (entry == kLocal || entry == kEverybody) return {};
+  if (entry == kLocal || entry == kAnyone) return {};
   const auto origin = split(entry);
   if (!origin || origin->authority.empty()) return "is not an origin such as http://localhost:3000";
   if (origin->authority.find_first_of("/?#@") != std::string_view::npos) return "has more than scheme, host and port";
@@ -90,19 +90,19 @@ Result<std::vector<std::string>> parse_hosts(std::string_view text) {
 }
 
 bool is_listed_origin(std::string_view origin, std::span<const std::string> listed, bool keyed) {
-  if (keyed && std::ranges::find(listed, kEverybody) != listed.end()) return true;
+  if (keyed && std::ranges::find(listed, kAnyone) != listed.end()) return true;
   const auto sent = split(origin);
   if (!sent || sent->authority.empty()) return false;
   return std::ranges::any_of(listed, [&](const std::string& entry) {
     if (entry == kLocal && is_web(sent->scheme) && is_loopback(host_name(origin))) return true;
     const auto known = split(entry);
-    return known && same_text(known->scheme, sent->scheme) &&
-           (known->authority == "*" || same_text(known->authority, sent->authority));
+    return known && equal_ignoring_case(known->scheme, sent->scheme) &&
+           (known->authority == "*" || equal_ignoring_case(known->authority, sent->authority));
   });
 }
 
 bool is_listed_host(std::string_view name, std::span<const std::string> listed) {
-  return std::ranges::any_of(listed, [&](const std::string& entry) { return same_text(entry, name); });
+  return std::ranges::any_of(listed, [&](const std::string& entry) { return equal_ignoring_case(entry, name); });
 }
 
 std::string_view host_name(std::string_view authority) {
@@ -113,8 +113,8 @@ std::string_view host_name(std::string_view authority) {
 
 bool is_loopback(std::string_view host) {
   constexpr std::string_view kBelow = ".localhost";
-  if (same_text(host, kLocal)) return true;
-  if (host.size() > kBelow.size() && same_text(host.substr(host.size() - kBelow.size()), kBelow)) return true;
+  if (equal_ignoring_case(host, kLocal)) return true;
+  if (host.size() > kBelow.size() && equal_ignoring_case(host.substr(host.size() - kBelow.size()), kBelow)) return true;
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   if (host.size() > INET6_ADDRSTRLEN) return false;
   const std::string text(host);
@@ -128,7 +128,7 @@ bool is_container_gateway(std::string_view host) {
   constexpr auto kNames =
       std::to_array<std::string_view>({"host.docker.internal", "gateway.docker.internal", "host.containers.internal",
                                        "host.lima.internal", "host.minikube.internal", "host.orb.internal"});
-  return std::ranges::any_of(kNames, [&](std::string_view name) { return same_text(name, host); });
+  return std::ranges::any_of(kNames, [&](std::string_view name) { return equal_ignoring_case(name, host); });
 }
 
 bool is_private_name(std::string_view host) {
@@ -137,7 +137,7 @@ bool is_private_name(std::string_view host) {
   if (host.empty() || is_address(host)) return false;
   if (!host.contains('.')) return true;
   return std::ranges::any_of(kEndings, [&](std::string_view ending) {
-    return host.size() > ending.size() && same_text(host.substr(host.size() - ending.size()), ending);
+    return host.size() > ending.size() && equal_ignoring_case(host.substr(host.size() - ending.size()), ending);
   });
 }
 
@@ -152,7 +152,7 @@ bool is_address(std::string_view host) {
 bool is_same_origin(std::string_view origin, std::string_view host) {
   const auto sent = split(origin);
   if (!sent || !is_web(sent->scheme) || host.empty()) return false;
-  return same_text(sent->authority, without_usual_port(host, same_text(sent->scheme, "https")));
+  return equal_ignoring_case(sent->authority, without_usual_port(host, equal_ignoring_case(sent->scheme, "https")));
 }
 
 }  // namespace corral::config

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <iterator>
 
 #include <fmt/format.h>
+
+#include "base/text.h"
 
 namespace corral::config {
 namespace {
@@ -38,24 +39,12 @@ constexpr std::array kSizes = {
 };
 constexpr double kLargest = 9e15;  // doubles are exact up to here
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::ranges::transform(result, result.begin(), [](unsigned char c) { return std::tolower(c); });
-  return result;
-}
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
 std::optional<std::int64_t> parse_with_unit(std::string_view text, const auto& units) {
-  text = trim(text);
+  text = trimmed(text, " ");
   double number = 0;
   const auto [end, error] = std::from_chars(text.begin(), text.end(), number, std::chars_format::fixed);
   if (error != std::errc{} || number < 0) return std::nullopt;
-  const std::string unit = lower(trim({end, text.end()}));
+  const std::string unit = to_lower(trimmed({end, text.end()}, " "));
   const auto row = std::ranges::find(units, std::string_view(unit), &Unit::name);
   if (row == units.end()) return std::nullopt;
   const double value = number * row->factor;
@@ -66,14 +55,14 @@ std::optional<std::int64_t> parse_with_unit(std::string_view text, const auto& u
 }  // namespace
 
 std::optional<bool> parse_bool(std::string_view text) {
-  const std::string word = lower(trim(text));
+  const std::string word = to_lower(trimmed(text, " "));
   if (word == "true" || word == "yes" || word == "on" || word == "1") return true;
   if (word == "false" || word == "no" || word == "off" || word == "0") return false;
   return std::nullopt;
 }
 
 std::optional<std::int64_t> parse_int(std::string_view text) {
-  text = trim(text);
+  text = trimmed(text, " ");
   if (text.starts_with('+')) text.remove_prefix(1);
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.begin(), text.end(), value);
@@ -82,7 +71,7 @@ std::optional<std::int64_t> parse_int(std::string_view text) {
 }
 
 std::optional<double> parse_number(std::string_view text) {
-  text = trim(text);
+  text = trimmed(text, " ");
   double value = 0;
   const auto [end, error] = std::from_chars(text.begin(), text.end(), value, std::chars_format::fixed);
   if (error != std::errc{} || end != text.end() || !std::isfinite(value)) return std::nullopt;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace corral::dialects::anthropic {
 namespace {
 
@@ -15,19 +17,12 @@ std::string_view take(std::string_view& rest, char separator) {
   return part;
 }
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r";
-  const auto begin = std::min(text.find_first_not_of(kBlanks), text.size());
-  text.remove_prefix(begin);
-  return text.substr(0, text.find_last_not_of(kBlanks) + 1);
-}
-
 // Clients write values without blanks, separated by semicolons. Anything else is a sentence about the line.
 bool is_billing_line(std::string_view line) {
   if (!line.starts_with(kName)) return false;
   auto rest = line.substr(kName.size());
   while (!rest.empty()) {
-    if (trimmed(take(rest, ';')).find_first_of(" \t") != std::string_view::npos) return false;
+    if (trimmed(take(rest, ';'), kBlanksOfLine).find_first_of(" \t") != std::string_view::npos) return false;
   }
   return true;
 }

@@ -24,6 +24,8 @@ class CountTranslator final : public ResponseTranslator {
 
 }  // namespace
 
-std::unique_ptr<ResponseTranslator> tell_count(const Canonical&) { return std::make_unique<CountTranslator>(); }
+std::unique_ptr<ResponseTranslator> make_count_translator(const Canonical&) {
+  return std::make_unique<CountTranslator>();
+}
 
 }  // namespace corral::dialects::anthropic

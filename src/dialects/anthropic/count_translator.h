@@ -7,6 +7,6 @@
 
 namespace corral::dialects::anthropic {
 
-std::unique_ptr<ResponseTranslator> tell_count(const Canonical& request);
+std::unique_ptr<ResponseTranslator> make_count_translator(const Canonical& request);
 
 }  // namespace corral::dialects::anthropic

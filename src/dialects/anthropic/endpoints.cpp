@@ -11,8 +11,8 @@ namespace {
 using protocol::Ask;
 
 constexpr auto kEndpoints = std::to_array<Endpoint>({
-    {"messages", Ask::chat, read_message, true, tell_message},
-    {"messages/count_tokens", Ask::chat_tokens, read_count, false, tell_count},
+    {"messages", Ask::chat, read_message, true, make_message_translator},
+    {"messages/count_tokens", Ask::chat_tokens, read_count, false, make_count_translator},
 });
 
 }  // namespace

@@ -251,7 +251,7 @@ std::string MessageTranslator::whole(const AnswerPiece& answer) {
 
 }  // namespace
 
-std::unique_ptr<ResponseTranslator> tell_message(const Canonical& request) {
+std::unique_ptr<ResponseTranslator> make_message_translator(const Canonical& request) {
   return std::make_unique<MessageTranslator>(request);
 }
 

@@ -14,6 +14,6 @@
 namespace corral::dialects::anthropic {
 
 // `request`: as read_message() made it.
-std::unique_ptr<ResponseTranslator> tell_message(const Canonical& request);
+std::unique_ptr<ResponseTranslator> make_message_translator(const Canonical& request);
 
 }  // namespace corral::dialects::anthropic

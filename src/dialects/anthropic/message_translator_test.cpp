@@ -29,9 +29,9 @@ Canonical request(const std::string& more = {}) {
 const std::string kThink = R"(,"thinking":{"type":"adaptive"})";
 
 std::string streamed(std::vector<std::string> pieces, const std::string& more = {}) {
-  auto translator = tell_message(request(more));
+  auto translator = make_message_translator(request(more));
   EXPECT_EQ(translator->stream_type(), "text/event-stream");
-  return told_text(std::move(pieces), std::move(translator));
+  return translated_text(std::move(pieces), std::move(translator));
 }
 
 struct Event {
@@ -128,7 +128,7 @@ TEST(MessageStream, OfWhatTheRequestKnowsNothingIsWaitedFor) {
   ASSERT_TRUE(asked);
   asked->id = "req-1a";
   asked->about.model = "the-one-that-is-loaded";
-  const auto stream = told_text({": ping\n\n", kRole, kDone}, tell_message(*asked));
+  const auto stream = translated_text({": ping\n\n", kRole, kDone}, make_message_translator(*asked));
   EXPECT_EQ(events(stream)[0].data.at("message").at("id").as_string(), "msg_1a");
   EXPECT_EQ(events(stream)[0].data.at("message").at("model").as_string(), "the-one-that-is-loaded");
 }
@@ -210,13 +210,13 @@ TEST(MessageStream, OfSeveralAnswersTheFirstIsTold) {
 
 std::string whole(const std::string& message, const std::string& end = R"("finish_reason":"stop")",
                   const std::string& more = {}, int tokens = 3) {
-  auto answer =
-      told(http::Response::json(
-               200, fmt::format(R"({{"id":"chatcmpl-7","model":"m7","choices":[{{"index":0,"message":{{{}}},{}}}],)"
-                                R"("usage":{{"prompt_tokens":9,"completion_tokens":{},)"
-                                R"("prompt_tokens_details":{{"cached_tokens":4}}}}}})",
-                                message, end, tokens)),
-           tell_message(request(more)));
+  auto answer = translated(
+      http::Response::json(
+          200, fmt::format(R"({{"id":"chatcmpl-7","model":"m7","choices":[{{"index":0,"message":{{{}}},{}}}],)"
+                           R"("usage":{{"prompt_tokens":9,"completion_tokens":{},)"
+                           R"("prompt_tokens_details":{{"cached_tokens":4}}}}}})",
+                           message, end, tokens)),
+      make_message_translator(request(more)));
   EXPECT_EQ(answer.head.status, 200u) << answer.body.text();
   return answer.body.text();
 }
@@ -258,8 +258,9 @@ TEST(WholeMessage, HoldsWhatComesBehindABegunAnswer) {
   auto asked = read_message(R"({"max_tokens":8,"messages":[{"role":"user","content":"x"},)"
                             R"({"role":"assistant","content":"One"}]})");
   ASSERT_TRUE(asked);
-  const auto answer = told(http::Response::json(200, R"({"model":"m7","choices":[{"message":{"content":"One two"}}]})"),
-                           tell_message(*asked), {}, asked->begun);
+  const auto answer =
+      translated(http::Response::json(200, R"({"model":"m7","choices":[{"message":{"content":"One two"}}]})"),
+                 make_message_translator(*asked), {}, asked->begun);
   EXPECT_THAT(answer.body.text(), HasSubstr(R"("text":" two")"));
   EXPECT_THAT(answer.body.text(), HasSubstr(R"("model":"m7")")) << "who answered, where none was named";
 }
@@ -267,8 +268,8 @@ TEST(WholeMessage, HoldsWhatComesBehindABegunAnswer) {
 TEST(Count, IsOneNumber) {
   const auto asked = read_count(R"({"messages":[{"role":"user","content":"x"}]})");
   ASSERT_TRUE(asked);
-  const auto answer =
-      told(http::Response::json(200, R"({"object":"response.input_tokens","input_tokens":12})"), tell_count(*asked));
+  const auto answer = translated(http::Response::json(200, R"({"object":"response.input_tokens","input_tokens":12})"),
+                                 make_count_translator(*asked));
   EXPECT_EQ(answer.body.text(), R"({"input_tokens":12})");
 }
 

@@ -90,8 +90,8 @@ void write_thinking(json::Writer& out, View body) {
   const auto effort = body.find("output_config").find("effort").as_string();
   if (effort.empty()) return;
   // Templates know only the first three levels.
-  const bool most = effort == "xhigh" || effort == "max";
-  out.field("reasoning_effort", most ? std::string_view("high") : effort);
+  const bool highest = effort == "xhigh" || effort == "max";
+  out.field("reasoning_effort", highest ? std::string_view("high") : effort);
 }
 
 // Writes the parts of the prompt into the open object of `out`.

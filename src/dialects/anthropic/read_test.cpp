@@ -127,8 +127,9 @@ TEST(ReadMessage, WordsAboutTheLineForBillingStay) {
                                  "x-anthropic-billing-header: what does this line mean?",
                                  " x-anthropic-billing-header: cch=1;", "X-Anthropic-Billing-Header: cch=1;"})
     EXPECT_EQ(system_text("\"" + text + "\""), text);
-  const std::string said = R"("x-anthropic-billing-header: cch=1;\nWhat is this?")";
-  EXPECT_EQ(messages(R"([{"role":"user","content":)" + said + "}]"), R"([{"role":"user","content":)" + said + "}]");
+  const std::string content = R"("x-anthropic-billing-header: cch=1;\nWhat is this?")";
+  EXPECT_EQ(messages(R"([{"role":"user","content":)" + content + "}]"),
+            R"([{"role":"user","content":)" + content + "}]");
 }
 
 TEST(ReadMessage, BlocksOfTextAreOneTextAndTurnsOfOneRoleOneMessage) {
@@ -261,7 +262,7 @@ TEST(ReadMessage, WhatIsRefusedNamesTheField) {
   struct Case {
     std::string body;
     std::string_view param;
-    std::string_view says;
+    std::string_view message;
   };
   const auto blocks = [](const std::string& role, const std::string& inside) {
     return body_of(R"([{"role":")" + role + R"(","content":[)" + inside + "]}]");
@@ -317,11 +318,11 @@ TEST(ReadMessage, WhatIsRefusedNamesTheField) {
        "tool calls"},
       {body_of(R"([{"role":"assistant","content":[{"type":"server_tool_use"}]}])"), "messages", "empty"},
   };
-  for (const auto& [body, param, says] : cases) {
+  for (const auto& [body, param, message] : cases) {
     const auto asked = read_message(body);
     ASSERT_FALSE(asked) << body;
     EXPECT_EQ(asked.error().param, param) << asked.error().message;
-    EXPECT_THAT(asked.error().message, HasSubstr(says));
+    EXPECT_THAT(asked.error().message, HasSubstr(message));
     EXPECT_EQ(kind_of(asked.error().code), ErrorKind::invalid_request);
   }
 }

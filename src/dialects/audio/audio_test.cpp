@@ -191,13 +191,14 @@ class Pieces final : public http::BodySource {
 
 class SpeechTest : public testing::Test {
  protected:
-  http::Response told(const char* body, std::string wav, std::size_t size = 1'000, const char* type = "audio/wav") {
+  http::Response translated(const char* body, std::string wav, std::size_t size = 1'000,
+                            const char* type = "audio/wav") {
     auto asked = read_speech(body);
     EXPECT_TRUE(asked);
     canonical = asked->body;
     http::Response answer{{200, {}}, http::Body(std::make_unique<Pieces>(std::move(wav), size))};
     answer.head.headers.add("Content-Type", type);
-    return async::run_blocking(loop, tell_speech(*asked, std::move(answer), nullptr));
+    return async::run_blocking(loop, translate_speech(*asked, std::move(answer), nullptr));
   }
   Result<std::string> text(http::Response& response) {
     return async::run_blocking(loop, response.body.read_all(1 << 24));
@@ -209,11 +210,11 @@ class SpeechTest : public testing::Test {
 TEST_F(SpeechTest, AWavFromAPipeGetsItsLength) {
   const auto samples = tone(440, 22'050, 10'000);
   for (const std::size_t size : {1u, 7u, 1'000'000u}) {
-    auto response = told(R"({"input":"hi","response_format":"wav"})", piped_wav(samples), size);
+    auto response = translated(R"({"input":"hi","response_format":"wav"})", piped_wav(samples), size);
     EXPECT_EQ(response.head.headers.get("Content-Type"), "audio/wav");
     EXPECT_EQ(text(response), wav_head({22'050, 1}, 20'000) + bytes(samples));
   }
-  auto longer = told(R"({"input":"hi","response_format":"wav"})", piped_wav(tone(440, 22'050, 200'000)));
+  auto longer = translated(R"({"input":"hi","response_format":"wav"})", piped_wav(tone(440, 22'050, 200'000)));
   const auto all = text(longer);
   ASSERT_TRUE(all);
   EXPECT_TRUE(all->starts_with(wav_head({22'050, 1}, kUnknownLength))) << "it goes out before its end is known";
@@ -221,21 +222,21 @@ TEST_F(SpeechTest, AWavFromAPipeGetsItsLength) {
 }
 
 TEST_F(SpeechTest, Mp3IsMeantWhereNothingIsSaid) {
-  auto response = told(R"({"input":"hi","voice":{"id":"en"}})", piped_wav(tone(440, 22'050, 22'050)));
+  auto response = translated(R"({"input":"hi","voice":{"id":"en"}})", piped_wav(tone(440, 22'050, 22'050)));
   EXPECT_EQ(canonical, R"({"input":"hi","voice":"en","response_format":"mp3"})");
   EXPECT_EQ(response.head.headers.get("Content-Type"), "audio/mpeg");
   EXPECT_EQ(kind_of(*text(response)), SoundKind::mp3);
-  auto pcm = told(R"({"input":"hi","response_format":"pcm"})", piped_wav(tone(440, 22'050, 22'050)));
+  auto pcm = translated(R"({"input":"hi","response_format":"pcm"})", piped_wav(tone(440, 22'050, 22'050)));
   EXPECT_EQ(text(pcm)->size(), 48'000u) << "24,000 samples of 16 bits";
 }
 
 TEST_F(SpeechTest, SoundThatABackendEncodesPassesAsItIs) {
-  auto response = told(R"({"input":"hi"})", "ID3 and more", 5, "audio/mpeg");
+  auto response = translated(R"({"input":"hi"})", "ID3 and more", 5, "audio/mpeg");
   EXPECT_EQ(text(response), "ID3 and more");
 }
 
 TEST_F(SpeechTest, WhatCantBeMadeIsToldBeforeItIsBegun) {
-  const auto response = told(R"({"input":"hi","response_format":"opus"})", piped_wav({}));
+  const auto response = translated(R"({"input":"hi","response_format":"opus"})", piped_wav({}));
   EXPECT_EQ(response.head.status, 400u);
   EXPECT_THAT(response.body.text(), HasSubstr("mp3, wav or pcm"));
 }
@@ -244,12 +245,13 @@ TEST_F(SpeechTest, UnreadableSoundIsAnErrorAndNoBrokenSound) {
   const auto cut = piped_wav({}).substr(0, 40);
   for (const auto& wav :
        {std::string(5'000, 'x'), std::string("x"), std::string(), cut, wav_of(7, 1, 8'000, 8, "abc")}) {
-    const auto response = told(R"({"input":"hi"})", wav, 7);
+    const auto response = translated(R"({"input":"hi"})", wav, 7);
     EXPECT_EQ(response.head.status, 502u) << wav.size();
     EXPECT_FALSE(response.body.streaming());
     EXPECT_THAT(response.body.text(), HasSubstr("the response of the backend is not readable audio: "));
   }
-  const auto six = told(R"({"input":"hi","response_format":"mp3"})", wav_of(1, 6, 48'000, 16, std::string(120, 'x')));
+  const auto six =
+      translated(R"({"input":"hi","response_format":"mp3"})", wav_of(1, 6, 48'000, 16, std::string(120, 'x')));
   EXPECT_EQ(six.head.status, 400u);
   EXPECT_THAT(six.body.text(), HasSubstr("'response_format' mp3 is not available for sound with 6 channels and 48000 "
                                          "samples a second: use wav or pcm"));
@@ -259,18 +261,18 @@ TEST_F(SpeechTest, WhatStandsBehindTheSamplesIsNoSound) {
   const auto samples = tone(440, 22'050, 1'000);
   const auto wav = wav_head({22'050, 1}, 2'000) + bytes(samples) + std::string("LIST\x06\0\0\0abcdef", 14);
   for (const std::size_t size : {1u, 7u, 2'050u, 1'000'000u}) {
-    auto response = told(R"({"input":"hi","response_format":"wav"})", wav, size);
+    auto response = translated(R"({"input":"hi","response_format":"wav"})", wav, size);
     EXPECT_EQ(text(response), wav_head({22'050, 1}, 2'000) + bytes(samples)) << size;
   }
 }
 
 TEST_F(SpeechTest, SamplesOfOtherKindsAndLongHeadsAreSound) {
   const std::string eight(1'000, '\x80');
-  auto response = told(R"({"input":"hi","response_format":"wav"})", wav_of(1, 1, 22'050, 8, eight), 7);
+  auto response = translated(R"({"input":"hi","response_format":"wav"})", wav_of(1, 1, 22'050, 8, eight), 7);
   EXPECT_EQ(text(response), wav_head({22'050, 1}, 2'000) + std::string(2'000, '\0'));
   auto wav = wav_head({22'050, 1}, 4) + "abcd";
   wav.insert(36, std::string("LIST\x40\x9c\0\0", 8) + std::string(40'000, 'x'));
-  auto titled = told(R"({"input":"hi","response_format":"wav"})", wav);
+  auto titled = translated(R"({"input":"hi","response_format":"wav"})", wav);
   EXPECT_EQ(text(titled), wav_head({22'050, 1}, 4) + "abcd");
 }
 
@@ -278,7 +280,7 @@ TEST_F(SpeechTest, AnAnswerThatIsThereAtOnceIsConvertedToo) {
   auto asked = read_speech(R"({"input":"hi","response_format":"wav"})");
   http::Response answer{{200, {}}, http::Body(piped_wav(tone(440, 22'050, 10)))};
   answer.head.headers.add("Content-Type", "audio/wav");
-  auto response = async::run_blocking(loop, tell_speech(*asked, std::move(answer), nullptr));
+  auto response = async::run_blocking(loop, translate_speech(*asked, std::move(answer), nullptr));
   EXPECT_EQ(text(response)->size(), kWavHead + 20);
 }
 

@@ -194,7 +194,8 @@ Result<Canonical> read_speech(std::string body) {
   return asked;
 }
 
-async::Task<http::Response> tell_speech(const Canonical& request, http::Response answer, async::ThreadPool* threads) {
+async::Task<http::Response> translate_speech(const Canonical& request, http::Response answer,
+                                             async::ThreadPool* threads) {
   const auto& row = row_of(static_cast<const SpeechAsked*>(request.facts.get())->format);
   if (answer.head.status != 200 || !is_wav(answer)) co_return answer;
   if (row.make == nullptr) {
@@ -210,9 +211,9 @@ async::Task<http::Response> tell_speech(const Canonical& request, http::Response
   const auto read = co_await std::move(reading);
   if (!read) co_return error_response(upstream_error(read.error()));
   auto body = std::make_unique<SpeechBody>(std::move(wav), std::move(encoding), threads);
-  http::Response told{{answer.head.status, {}}, http::Body(std::move(body))};
-  told.head.headers.add("Content-Type", row.type);
-  co_return told;
+  http::Response translated{{answer.head.status, {}}, http::Body(std::move(body))};
+  translated.head.headers.add("Content-Type", row.type);
+  co_return translated;
 }
 
 }  // namespace corral::dialects::audio

@@ -27,6 +27,7 @@ Result<Canonical> read_speech(std::string body);
 // unreadable one is an error and no broken sound. `threads`: encodes there; null: on the reader's thread. Errors of an
 // answer: unsupported_value for formats that this program can't make, remote_upstream for an answer without sound,
 // those of the backend.
-async::Task<http::Response> tell_speech(const Canonical& request, http::Response answer, async::ThreadPool* threads);
+async::Task<http::Response> translate_speech(const Canonical& request, http::Response answer,
+                                             async::ThreadPool* threads);
 
 }  // namespace corral::dialects::audio

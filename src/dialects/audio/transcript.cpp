@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "dialects/audio/transcription.h"
 #include "dialects/error_filter.h"
 #include "http/sse.h"
@@ -14,13 +15,6 @@ namespace corral::dialects::audio {
 namespace {
 
 using protocol::errc;
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r\n";
-  const auto first = text.find_first_not_of(kBlank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlank) + 1 - first);
-}
 
 // Whisper's server ends each segment with a line end, even in the middle of a sentence. Spaces between words are before
 // the words.
@@ -77,13 +71,14 @@ const json::Array& array_of(const json::Value& from, std::string_view name) {
   return found && found->is_array() ? found->get_array() : kNone;
 }
 
-std::string verbose(const json::Value& said, const TranscriptionAsked& asked) {
+std::string verbose(const json::Value& transcript, const TranscriptionAsked& asked) {
   std::string text;
   json::Writer out(text);
-  out.begin_object().field("task", json::text_or(said, "task", "transcribe"));
-  out.field("language", json::text_or(said, "language", "")).field("duration", json::number_or(said, "duration", 0));
-  out.field("text", one_line(json::text_or(said, "text", "")));
-  const auto& segments = array_of(said, "segments");
+  out.begin_object().field("task", json::text_or(transcript, "task", "transcribe"));
+  out.field("language", json::text_or(transcript, "language", ""))
+      .field("duration", json::number_or(transcript, "duration", 0));
+  out.field("text", one_line(json::text_or(transcript, "text", "")));
+  const auto& segments = array_of(transcript, "segments");
   if (asked.segments) {
     out.key("segments").begin_array();
     for (std::size_t i = 0; i < segments.size(); ++i) write_segment(out, segments[i], i);
@@ -92,7 +87,7 @@ std::string verbose(const json::Value& said, const TranscriptionAsked& asked) {
   if (asked.words) {
     // Whisper's server has words within segments, others have a separate list.
     out.key("words").begin_array();
-    for (const auto& word : array_of(said, "words")) write_word(out, word);
+    for (const auto& word : array_of(transcript, "words")) write_word(out, word);
     for (const auto& segment : segments) {
       for (const auto& word : array_of(segment, "words")) write_word(out, word);
     }
@@ -103,8 +98,8 @@ std::string verbose(const json::Value& said, const TranscriptionAsked& asked) {
 }
 
 http::Response with_text(http::Response answer, std::string_view type, std::string text) {
-  auto told = http::Response::text(answer.head.status, type, std::move(text));
-  return told;
+  auto translated = http::Response::text(answer.head.status, type, std::move(text));
+  return translated;
 }
 
 // The text of an answer that is JSON from some servers and plain from others.
@@ -117,13 +112,13 @@ std::string text_in(const http::Response& answer) {
 
 }  // namespace
 
-http::Response tell_transcript(const Canonical& request, http::Response answer) {
+http::Response translate_transcript(const Canonical& request, http::Response answer) {
   const auto& asked = *static_cast<const TranscriptionAsked*>(request.facts.get());
   if (answer.failure) return answer;
   if (answer.head.status == 400) {
     // For unreadable sound whisper's server returns no more than this; the fields were checked before.
-    const bool says_why = answer.body.text().find("\"message\"") != std::string::npos;
-    if (says_why) return answer;
+    const bool has_message = answer.body.text().find("\"message\"") != std::string::npos;
+    if (has_message) return answer;
     return refused("'file' cannot be read as audio: send a complete wav, mp3, flac or ogg (Vorbis) file");
   }
   if (answer.head.status != 200) return answer;
@@ -138,11 +133,11 @@ http::Response tell_transcript(const Canonical& request, http::Response answer) 
       return with_text(std::move(answer), "text/plain; charset=utf-8", std::move(text));
     }
     case TranscriptFormat::verbose_json: {
-      const auto said = json::parse(answer.body.text());
-      if (!said)
+      const auto transcript = json::parse(answer.body.text());
+      if (!transcript)
         return error_response(Error(make_error_code(errc::remote_upstream),
-                                    "the backend's transcript is not JSON: " + said.error().message));
-      return with_text(std::move(answer), "application/json", verbose(*said, asked));
+                                    "the backend's transcript is not JSON: " + transcript.error().message));
+      return with_text(std::move(answer), "application/json", verbose(*transcript, asked));
     }
     case TranscriptFormat::srt: {
       auto text = plain_cues(answer.body.text());
@@ -156,8 +151,8 @@ http::Response tell_transcript(const Canonical& request, http::Response answer) 
   return answer;
 }
 
-std::string transcript_events(const http::Response& told) {
-  const auto text = text_in(told);
+std::string transcript_events(const http::Response& transcript) {
+  const auto text = text_in(transcript);
   std::string events;
   const auto add = [&](std::string_view type, std::string_view field) {
     std::string event;

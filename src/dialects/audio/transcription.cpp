@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "dialects/audio/sound_kind.h"
 #include "protocol/errors.h"
 
@@ -26,17 +27,9 @@ constexpr std::string_view kLanguages =
     "cy sk te fa lv bn sr az sl kn et mk br eu is hy ne mn bs kk sq sw gl mr pa si km sn yo so af oc ka be tg sd gu am "
     "yi lo uz fo ht ps tk nn mt sa lb my bo tl mg as tt haw ln ha ba jw su yue ";
 
-std::string lowered(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
-}
-
 // "pt-BR" is Portuguese.
-std::optional<std::string> language_of(std::string_view said) {
-  const auto code = lowered(said.substr(0, said.find_first_of("-_")));
+std::optional<std::string> language_of(std::string_view value) {
+  const auto code = to_lower(value.substr(0, value.find_first_of("-_")));
   const bool plain = !code.empty() && std::ranges::all_of(code, [](char c) { return c >= 'a' && c <= 'z'; });
   if (!plain || kLanguages.find(" " + code + " ") == std::string_view::npos) return std::nullopt;
   return code;
@@ -50,7 +43,7 @@ std::optional<double> number_of(std::string_view text) {
 }
 
 std::optional<bool> flag_of(std::string_view text) {
-  const auto word = lowered(text);
+  const auto word = to_lower(text);
   if (word == "true" || word == "1") return true;
   if (word == "false" || word == "0" || word.empty()) return false;
   return std::nullopt;
@@ -89,34 +82,34 @@ class Reader {
   }
 
   Result<> read_format() {
-    const auto* said = form_.find("response_format");
-    if (said == nullptr || said->empty()) {
+    const auto* value = form_.find("response_format");
+    if (value == nullptr || value->empty()) {
       send("response_format", "json");
       return {};
     }
-    const auto known = std::ranges::find(kTranscriptFormats, *said);
+    const auto known = std::ranges::find(kTranscriptFormats, *value);
     if (known == kTranscriptFormats.end()) {
-      return fail(*said == "diarized_json" ? errc::unsupported_value : errc::bad_value,
-                  fmt::format("'response_format' must be json, text, verbose_json, srt or vtt, not \"{:.64}\"", *said),
+      return fail(*value == "diarized_json" ? errc::unsupported_value : errc::bad_value,
+                  fmt::format("'response_format' must be json, text, verbose_json, srt or vtt, not \"{:.64}\"", *value),
                   "response_format");
     }
     facts_->format = static_cast<TranscriptFormat>(known - kTranscriptFormats.begin());
-    send("response_format", *said);
+    send("response_format", *value);
     // Saves whisper's server an expensive computation without use.
     if (facts_->format == TranscriptFormat::verbose_json) send("no_language_probabilities", "true");
     return {};
   }
 
   Result<> read_language() {
-    const auto* said = form_.find("language");
+    const auto* value = form_.find("language");
     if (translate_) send("translate", "true");  // whisper's server has no path for it
-    if (said == nullptr || said->empty() || *said == "auto") return {};
-    const auto code = language_of(*said);
+    if (value == nullptr || value->empty() || *value == "auto") return {};
+    const auto code = language_of(*value);
     if (!code) {
       return fail(errc::bad_value,
                   fmt::format("'language' must be a language code of whisper, such as en, de or zh, not \"{:.64}\"; "
                               "omit it to detect the language",
-                              *said),
+                              *value),
                   "language");
     }
     send("language", *code);
@@ -124,24 +117,24 @@ class Reader {
   }
 
   Result<> read_prompt() {
-    const auto* said = form_.find("prompt");
-    if (said == nullptr) return {};
-    if (said->size() > kLongestPrompt)
+    const auto* value = form_.find("prompt");
+    if (value == nullptr) return {};
+    if (value->size() > kLongestPrompt)
       return fail(
           errc::bad_value,
           fmt::format("'prompt' has more than {} bytes: models use only its last few hundred words", kLongestPrompt),
           "prompt");
-    send("prompt", *said);
+    send("prompt", *value);
     return {};
   }
 
   Result<> read_temperature() {
-    const auto* said = form_.find("temperature");
-    if (said == nullptr || said->empty()) return {};
-    const auto number = number_of(*said);
+    const auto* value = form_.find("temperature");
+    if (value == nullptr || value->empty()) return {};
+    const auto number = number_of(*value);
     if (!number || !(*number >= 0 && *number <= 1))
-      return fail(errc::bad_value, fmt::format("'temperature' must be a number between 0 and 1, not \"{:.64}\"", *said),
-                  "temperature");
+      return fail(errc::bad_value,
+                  fmt::format("'temperature' must be a number between 0 and 1, not \"{:.64}\"", *value), "temperature");
     send("temperature", fmt::format("{}", *number));
     return {};
   }
@@ -168,11 +161,11 @@ class Reader {
     if (!form_.all("include").empty())
       return fail(errc::unsupported_value, "'include' is not supported: no backend returns log probabilities",
                   "include");
-    const auto* said = form_.find("stream");
-    if (said == nullptr) return {};
-    const auto flag = flag_of(*said);
+    const auto* value = form_.find("stream");
+    if (value == nullptr) return {};
+    const auto flag = flag_of(*value);
     if (!flag)
-      return fail(errc::bad_value, fmt::format("'stream' must be true or false, not \"{:.64}\"", *said), "stream");
+      return fail(errc::bad_value, fmt::format("'stream' must be true or false, not \"{:.64}\"", *value), "stream");
     if (*flag && facts_->format != TranscriptFormat::json && facts_->format != TranscriptFormat::text)
       return fail(errc::bad_value, "'stream' needs response_format json or text", "stream");
     facts_->stream = *flag;

@@ -25,9 +25,9 @@ Result<Canonical> read_transcription(Form form);
 Result<Canonical> read_translation(Form form);
 
 // Takes a whole answer. An error stays unchanged, except for sound that the backend couldn't read.
-http::Response tell_transcript(const Canonical& request, http::Response answer);
+http::Response translate_transcript(const Canonical& request, http::Response answer);
 
 // The same as events, for clients that request a stream. For answers that aren't events already.
-std::string transcript_events(const http::Response& told);
+std::string transcript_events(const http::Response& transcript);
 
 }  // namespace corral::dialects::audio

@@ -32,11 +32,11 @@ class TranscriptionTest : public testing::Test {
     EXPECT_NE(asked.error().param, "");
     return asked.error().message;
   }
-  http::Response told(std::vector<std::pair<std::string, std::string>> fields, unsigned status, const char* type,
-                      std::string body) {
+  http::Response translated(std::vector<std::pair<std::string, std::string>> fields, unsigned status, const char* type,
+                            std::string body) {
     const auto asked = read_transcription(form(std::move(fields)));
     EXPECT_TRUE(asked);
-    return tell_transcript(*asked, http::Response::text(status, type, std::move(body)));
+    return translate_transcript(*asked, http::Response::text(status, type, std::move(body)));
   }
 
   async::Loop loop;
@@ -90,55 +90,55 @@ TEST_F(TranscriptionTest, WhatIsWrongIsNamed) {
 }
 
 TEST_F(TranscriptionTest, TextsComeWithoutWhatWhisperPutsAroundThem) {
-  const auto json = told({}, 200, "application/json", R"({"text":" The horses are in\n the corral.\n"})");
+  const auto json = translated({}, 200, "application/json", R"({"text":" The horses are in\n the corral.\n"})");
   EXPECT_EQ(json.body.text(), R"({"text":"The horses are in the corral."})");
   EXPECT_EQ(json.head.headers.get("Content-Type"), "application/json");
-  const auto text = told({{"response_format", "text"}}, 200, "text/html; charset=utf-8", " The horses.\n");
+  const auto text = translated({{"response_format", "text"}}, 200, "text/html; charset=utf-8", " The horses.\n");
   EXPECT_EQ(text.body.text(), "The horses.");
   EXPECT_EQ(text.head.headers.get("Content-Type"), "text/plain; charset=utf-8");
-  const auto plain = told({}, 200, "text/plain", "The horses.");
+  const auto plain = translated({}, 200, "text/plain", "The horses.");
   EXPECT_EQ(plain.body.text(), R"({"text":"The horses."})");
   const auto srt =
-      told({{"response_format", "srt"}}, 200, "application/x-subrip",
-           "1\n00:00:00,000 --> 00:00:02,000\n The horses.\n\n2\n00:00:02,000 --> 00:00:04,000\n Two.\n\n");
+      translated({{"response_format", "srt"}}, 200, "application/x-subrip",
+                 "1\n00:00:00,000 --> 00:00:02,000\n The horses.\n\n2\n00:00:02,000 --> 00:00:04,000\n Two.\n\n");
   EXPECT_EQ(srt.body.text(),
             "1\n00:00:00,000 --> 00:00:02,000\nThe horses.\n\n2\n00:00:02,000 --> 00:00:04,000\nTwo.\n");
-  const auto vtt =
-      told({{"response_format", "vtt"}}, 200, "text/vtt", "WEBVTT\n\n00:00:00.000 --> 00:00:02.000\n The horses.\n\n");
+  const auto vtt = translated({{"response_format", "vtt"}}, 200, "text/vtt",
+                              "WEBVTT\n\n00:00:00.000 --> 00:00:02.000\n The horses.\n\n");
   EXPECT_EQ(vtt.body.text(), "WEBVTT\n\n00:00:00.000 --> 00:00:02.000\nThe horses.\n");
 }
 
 TEST_F(TranscriptionTest, VerboseJsonHasOpenAisShape) {
-  const std::string said =
+  const std::string answer =
       R"({"task":"transcribe","language":"english","duration":1.5,"text":" A b.\n","segments":[{"id":0,"text":" A b.",)"
       R"("start":0.0,"end":2.0,"tokens":[1,2],"words":[{"word":" A","start":0.1,"end":0.2,"t_dtw":-1,)"
       R"("probability":1.0},{"word":" b.","start":0.3,"end":0.4}],"temperature":0.0,"avg_logprob":-0.5,)"
       R"("no_speech_prob":0.1}]})";
-  const auto segments = told({{"response_format", "verbose_json"}}, 200, "application/json", said);
+  const auto segments = translated({{"response_format", "verbose_json"}}, 200, "application/json", answer);
   EXPECT_EQ(segments.body.text(),
             R"({"task":"transcribe","language":"english","duration":1.5,"text":"A b.","segments":[{"id":0,"seek":0,)"
             R"("start":0,"end":2,"text":" A b.","tokens":[1,2],"temperature":0,"avg_logprob":-0.5,)"
             R"("compression_ratio":0,"no_speech_prob":0.1}]})");
-  const auto words =
-      told({{"response_format", "verbose_json"}, {"timestamp_granularities[]", "word"}}, 200, "application/json", said);
+  const auto words = translated({{"response_format", "verbose_json"}, {"timestamp_granularities[]", "word"}}, 200,
+                                "application/json", answer);
   EXPECT_EQ(words.body.text(),
             R"({"task":"transcribe","language":"english","duration":1.5,"text":"A b.","words":[{"word":"A",)"
             R"("start":0.1,"end":0.2},{"word":"b.","start":0.3,"end":0.4}]})");
-  EXPECT_EQ(told({{"response_format", "verbose_json"}}, 200, "text/html", "oops").head.status, 502u);
+  EXPECT_EQ(translated({{"response_format", "verbose_json"}}, 200, "text/html", "oops").head.status, 502u);
 }
 
 TEST_F(TranscriptionTest, WhatTheBackendCantHearIsTheFilesFault) {
-  const auto bad = told({}, 400, "text/plain", "Invalid request");
+  const auto bad = translated({}, 400, "text/plain", "Invalid request");
   EXPECT_EQ(bad.head.status, 400u);
   EXPECT_THAT(bad.body.text(), HasSubstr("cannot be read as audio"));
   EXPECT_THAT(bad.body.text(), HasSubstr(R"("param":"file")"));
-  const auto said = told({}, 400, "application/json", R"({"error":{"message":"too long"}})");
-  EXPECT_THAT(said.body.text(), HasSubstr("too long")) << "one that says why is believed";
-  EXPECT_EQ(told({}, 500, "text/plain", "500 Internal Server Error").head.status, 500u);
+  const auto answer = translated({}, 400, "application/json", R"({"error":{"message":"too long"}})");
+  EXPECT_THAT(answer.body.text(), HasSubstr("too long")) << "one that says why is believed";
+  EXPECT_EQ(translated({}, 500, "text/plain", "500 Internal Server Error").head.status, 500u);
 }
 
 TEST_F(TranscriptionTest, AStreamTellsTheTextAndEnds) {
-  const auto answer = told({{"stream", "true"}}, 200, "application/json", R"({"text":" Hi.\n"})");
+  const auto answer = translated({{"stream", "true"}}, 200, "application/json", R"({"text":" Hi.\n"})");
   EXPECT_EQ(transcript_events(answer),
             "event: transcript.text.delta\ndata: {\"type\":\"transcript.text.delta\",\"delta\":\"Hi.\"}\n\n"
             "event: transcript.text.done\ndata: {\"type\":\"transcript.text.done\",\"text\":\"Hi.\"}\n\n"

@@ -90,7 +90,7 @@ namespace {
 
 constexpr std::uint32_t kUnlikely = 0x7f000000;  // length of a file
 constexpr std::uint32_t kLowestRate = 1'000, kHighestRate = 384'000;
-constexpr std::uint16_t kMostChannels = 32;
+constexpr std::uint16_t kMaxChannels = 32;
 
 std::unexpected<Error> unreadable(std::string_view why) {
   return fail(protocol::errc::remote_upstream,
@@ -123,7 +123,7 @@ Result<> read_format(std::string_view chunk, WavStart& into) {
   }
   if (into.format.rate < kLowestRate || into.format.rate > kHighestRate)
     return unreadable(fmt::format("wav with {} samples a second", into.format.rate));
-  if (into.format.channels == 0 || into.format.channels > kMostChannels)
+  if (into.format.channels == 0 || into.format.channels > kMaxChannels)
     return unreadable(fmt::format("wav with {} channels", into.format.channels));
   into.kind = *kind;
   return {};

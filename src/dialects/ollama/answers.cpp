@@ -127,19 +127,19 @@ class Translator : public ResponseTranslator {
   void took(Nanos total) override { account_.total = total; }
   std::string whole(const AnswerPiece& answer) override {
     account_.add(answer);
-    ChoicePiece said;
-    if (!answer.choices.empty()) said = answer.choices.front();
-    add_logprobs(said.logprobs);
-    account_.reason = said.finish_reason;
+    ChoicePiece choice;
+    if (!answer.choices.empty()) choice = answer.choices.front();
+    add_logprobs(choice.logprobs);
+    account_.reason = choice.finish_reason;
     std::string out;
-    out.reserve(said.content.size() + said.reasoning.size() + 512);
-    last(out, said);
+    out.reserve(choice.content.size() + choice.reasoning.size() + 512);
+    last(out, choice);
     return out;
   }
 
  protected:
   // Writes the members with the text, after `begin_`.
-  virtual void say(std::string& out, const ChoicePiece& said) = 0;
+  virtual void write_choice(std::string& out, const ChoicePiece& choice) = 0;
   // Appends members of the last line, each with a comma before it.
   virtual void add_to_last(std::string&) {}
 
@@ -149,21 +149,21 @@ class Translator : public ResponseTranslator {
     if (array.size() <= 2) return;
     logprobs_.append(logprobs_.empty() ? "" : ",").append(array.substr(1, array.size() - 2));
   }
-  void tell_logprobs(std::string& out) {
+  void write_logprobs(std::string& out) {
     if (logprobs_.empty()) return;
     out.append(R"(,"logprobs":[)").append(logprobs_).push_back(']');
     logprobs_.clear();
   }
-  void line(std::string& out, const ChoicePiece& said) {
+  void line(std::string& out, const ChoicePiece& choice) {
     out.append(begin_);
-    say(out, said);
-    tell_logprobs(out);
+    write_choice(out, choice);
+    write_logprobs(out);
     out.append(",\"done\":false}\n");
   }
-  void last(std::string& out, const ChoicePiece& said) {
+  void last(std::string& out, const ChoicePiece& choice) {
     out.append(begin_);
-    say(out, said);
-    tell_logprobs(out);
+    write_choice(out, choice);
+    write_logprobs(out);
     out.append(R"(,"done":true,"done_reason":)");
     json::append_quoted(out, done_reason(account_.reason));
     add_to_last(out);
@@ -184,47 +184,47 @@ class ChatTranslator final : public Translator {
   using Translator::Translator;
 
  private:
-  void say(std::string& out, const ChoicePiece& said) override {
+  void write_choice(std::string& out, const ChoicePiece& choice) override {
     out.append(R"("message":{"role":"assistant","content":)");
-    if (said.tools.empty()) {
-      json::append_quoted(out, said.content);
+    if (choice.tools.empty()) {
+      json::append_quoted(out, choice.content);
     } else {
       std::string calls;
       json::Writer writer(calls);
-      const auto left = write_calls(writer, said.tools);
-      json::append_quoted(out, said.content + left);
+      const auto left = write_calls(writer, choice.tools);
+      json::append_quoted(out, choice.content + left);
       if (!calls.empty()) out.append(",").append(calls);
     }
-    if (!said.reasoning.empty()) {
+    if (!choice.reasoning.empty()) {
       out.append(R"(,"thinking":)");
-      json::append_quoted(out, said.reasoning);
+      json::append_quoted(out, choice.reasoning);
     }
     out.push_back('}');
   }
 };
 
 // See requests.h.
-std::string said_before(const Canonical& request) {
-  const auto* said = static_cast<const std::string*>(request.facts.get());
-  return said != nullptr ? *said : std::string();
+std::string conversation_before(const Canonical& request) {
+  const auto* earlier = static_cast<const std::string*>(request.facts.get());
+  return earlier != nullptr ? *earlier : std::string();
 }
 
 class GenerateTranslator final : public Translator {
  public:
-  explicit GenerateTranslator(const Canonical& request) : Translator(request), before_(said_before(request)) {}
+  explicit GenerateTranslator(const Canonical& request) : Translator(request), before_(conversation_before(request)) {}
 
  private:
-  void say(std::string& out, const ChoicePiece& said) override {
-    if (!before_.empty()) said_.append(said.content);
+  void write_choice(std::string& out, const ChoicePiece& choice) override {
+    if (!before_.empty()) content_.append(choice.content);
     out.append(R"("response":)");
-    json::append_quoted(out, said.content);
-    if (said.reasoning.empty()) return;
+    json::append_quoted(out, choice.content);
+    if (choice.reasoning.empty()) return;
     out.append(R"(,"thinking":)");
-    json::append_quoted(out, said.reasoning);
+    json::append_quoted(out, choice.reasoning);
   }
   void add_to_last(std::string& out) override {
     if (before_.empty()) return;
-    const auto conversation = before_ + ',' + message("assistant", said_);
+    const auto conversation = before_ + ',' + message("assistant", content_);
     if (conversation.size() > kMaxConversation) return;
     out.append(R"(,"context":)");
     json::Writer writer(out);
@@ -232,7 +232,7 @@ class GenerateTranslator final : public Translator {
   }
 
   const std::string before_;  // the conversation up to the prompt; empty: no context in the answer
-  std::string said_;
+  std::string content_;
 };
 
 // Answers that never stream.
@@ -298,12 +298,16 @@ std::string time_text(WallTime time) {
                      clock.minutes().count(), clock.seconds().count(), ms);
 }
 
-std::unique_ptr<ResponseTranslator> tell_chat(const Canonical& request) { return make<ChatTranslator>(request); }
-std::unique_ptr<ResponseTranslator> tell_generate(const Canonical& request) {
+std::unique_ptr<ResponseTranslator> make_chat_translator(const Canonical& request) {
+  return make<ChatTranslator>(request);
+}
+std::unique_ptr<ResponseTranslator> make_generate_translator(const Canonical& request) {
   return make<GenerateTranslator>(request);
 }
-std::unique_ptr<ResponseTranslator> tell_embed(const Canonical& request) { return make<EmbedTranslator>(request); }
-std::unique_ptr<ResponseTranslator> tell_old_embedding(const Canonical& request) {
+std::unique_ptr<ResponseTranslator> make_embed_translator(const Canonical& request) {
+  return make<EmbedTranslator>(request);
+}
+std::unique_ptr<ResponseTranslator> make_old_embedding_translator(const Canonical& request) {
   return make<OldEmbeddingTranslator>(request);
 }
 

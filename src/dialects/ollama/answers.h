@@ -9,10 +9,10 @@
 
 namespace corral::dialects::ollama {
 
-std::unique_ptr<ResponseTranslator> tell_chat(const Canonical& request);
-std::unique_ptr<ResponseTranslator> tell_generate(const Canonical& request);
-std::unique_ptr<ResponseTranslator> tell_embed(const Canonical& request);
-std::unique_ptr<ResponseTranslator> tell_old_embedding(const Canonical& request);
+std::unique_ptr<ResponseTranslator> make_chat_translator(const Canonical& request);
+std::unique_ptr<ResponseTranslator> make_generate_translator(const Canonical& request);
+std::unique_ptr<ResponseTranslator> make_embed_translator(const Canonical& request);
+std::unique_ptr<ResponseTranslator> make_old_embedding_translator(const Canonical& request);
 
 // "2026-11-23T15:04:05.123Z"
 std::string time_text(WallTime time);

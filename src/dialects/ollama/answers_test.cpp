@@ -30,11 +30,11 @@ Canonical request(std::string note = {}) {
 
 std::string streamed(std::unique_ptr<ResponseTranslator> translator, std::vector<std::string> pieces) {
   EXPECT_EQ(translator->stream_type(), "application/x-ndjson");
-  return told_text(std::move(pieces), std::move(translator), [] { return std::chrono::nanoseconds(10s); });
+  return translated_text(std::move(pieces), std::move(translator), [] { return std::chrono::nanoseconds(10s); });
 }
 std::string whole(std::unique_ptr<ResponseTranslator> translator, std::string body) {
-  auto response = told(http::Response::json(200, std::move(body)), std::move(translator),
-                       [] { return std::chrono::nanoseconds(10s); });
+  auto response = translated(http::Response::json(200, std::move(body)), std::move(translator),
+                             [] { return std::chrono::nanoseconds(10s); });
   EXPECT_EQ(response.head.status, 200u) << response.body.text();
   return std::string(response.body.text());
 }
@@ -55,7 +55,7 @@ std::string line(std::string_view rest) { return std::string(kHead).append(rest)
 
 TEST(OllamaAnswers, AChatStreamsAsLines) {
   const auto text =
-      streamed(tell_chat(request()),
+      streamed(make_chat_translator(request()),
                {": ping\n\n", delta(R"("role":"assistant","content":"")"), delta(R"("reasoning_content":"hm")"),
                 delta(R"("content":"a\n\"b")"), finish("length"), kUsage, "data: [DONE]\n\n"});
   EXPECT_EQ(text, line(R"("message":{"role":"assistant","content":""},"done":false})") + "\n" +
@@ -68,9 +68,9 @@ TEST(OllamaAnswers, AChatStreamsAsLines) {
 TEST(OllamaAnswers, AStreamIsTheSameWhereverItIsCut) {
   const auto all =
       delta(R"("content":"one")") + delta(R"("content":"two")") + finish("stop") + kUsage + "data: [DONE]\n\n";
-  const auto expected = streamed(tell_chat(request()), {all});
+  const auto expected = streamed(make_chat_translator(request()), {all});
   for (std::size_t cut = 1; cut < all.size(); ++cut) {
-    EXPECT_EQ(streamed(tell_chat(request()), {all.substr(0, cut), all.substr(cut)}), expected) << cut;
+    EXPECT_EQ(streamed(make_chat_translator(request()), {all.substr(0, cut), all.substr(cut)}), expected) << cut;
   }
 }
 
@@ -78,7 +78,7 @@ TEST(OllamaAnswers, CallsComeWholeWithObjectsAsArguments) {
   const auto call = [](const std::string& index, const std::string& function) {
     return delta(R"("tool_calls":[{"index":)" + index + R"(,"function":)" + function + "}]");
   };
-  const auto text = streamed(tell_chat(request()),
+  const auto text = streamed(make_chat_translator(request()),
                              {call("0", R"({"name":"f","arguments":"{\"a\""})"), call("0", R"({"arguments":": 1}"})"),
                               call("1", R"({"name":"g","arguments":""})"), finish("tool_calls")});
   EXPECT_THAT(text, HasSubstr(R"("message":{"role":"assistant","content":"","tool_calls":[)"
@@ -91,12 +91,12 @@ TEST(OllamaAnswers, WhileACallIsCollectedTheConnectionIsKeptOpen) {
   const auto piece = delta(R"("tool_calls":[{"index":0,"function":{"arguments":"1"}}])");
   std::vector<std::string> pieces(100, piece);
   pieces.push_back(finish("tool_calls"));
-  const auto text = streamed(tell_chat(request()), std::move(pieces));
+  const auto text = streamed(make_chat_translator(request()), std::move(pieces));
   EXPECT_EQ(std::ranges::count(text, '\n'), 3) << "one line without a word, the call, the end:\n" << text;
 }
 
 TEST(OllamaAnswers, ACallThatWasCutOffIsText) {
-  const auto text = whole(tell_chat(request()),
+  const auto text = whole(make_chat_translator(request()),
                           R"({"choices":[{"index":0,"message":{"content":"so: ","tool_calls":[)"
                           R"({"id":"i","function":{"name":"f","arguments":"{\"a\":"}}]},"finish_reason":"length"}]})");
   EXPECT_THAT(text, HasSubstr(R"("content":"so: f{\"a\":"})"));
@@ -105,7 +105,7 @@ TEST(OllamaAnswers, ACallThatWasCutOffIsText) {
 
 TEST(OllamaAnswers, WholeChats) {
   EXPECT_EQ(
-      whole(tell_chat(request()),
+      whole(make_chat_translator(request()),
             R"({"choices":[{"index":0,"message":{"role":"assistant","content":"hello","reasoning_content":"t"},)"
             R"("finish_reason":"stop"}],"usage":{"completion_tokens":3,"prompt_tokens":11},)"
             R"("timings":{"prompt_ms":1000,"predicted_ms":2500.5}})"),
@@ -118,7 +118,7 @@ TEST(OllamaAnswers, LogProbabilitiesStandBesideTheirText) {
     return http::sse_data(R"({"choices":[{"index":0,"delta":{)" + members + R"(},"logprobs":)" + logprobs + "}]}");
   };
   const auto lines = streamed(
-      tell_chat(request()),
+      make_chat_translator(request()),
       {piece(R"("content":"a")", R"({"content":[{"token":"a","logprob":-1}]})"),
        piece("", R"({"content":[{"token":"b","logprob":-2,"top_logprobs":[]}]})"),
        piece(R"("content":"bc")", R"({"content":[{"token":"c","logprob":-3}]})"), piece(R"("content":"d")", "null"),
@@ -129,21 +129,22 @@ TEST(OllamaAnswers, LogProbabilitiesStandBesideTheirText) {
   EXPECT_THAT(lines, HasSubstr(R"("content":"d"},"done":false})"));
   EXPECT_THAT(lines, HasSubstr(R"("content":""},"logprobs":[{"token":"e","logprob":-4}],"done":true,)"));
   const auto all = whole(
-      tell_chat(request()),
+      make_chat_translator(request()),
       R"({"choices":[{"index":0,"message":{"content":"a"},"logprobs":{"content":[{"token":"a"}]},"finish_reason":"stop"}]})");
   EXPECT_THAT(all, HasSubstr(R"("logprobs":[{"token":"a"}],"done":true)"));
 }
 
 TEST(OllamaAnswers, AnErrorEndsTheStream) {
   const Error error(make_error_code(protocol::errc::remote_upstream), "it died");
-  const auto text = streamed(tell_chat(request()), {delta(R"("content":"a")"), protocol::sse_error_event(error)});
+  const auto text =
+      streamed(make_chat_translator(request()), {delta(R"("content":"a")"), protocol::sse_error_event(error)});
   EXPECT_EQ(text,
             line(R"("message":{"role":"assistant","content":"a"},"done":false})") + "\n{\"error\":\"it died\"}\n");
 }
 
 TEST(OllamaAnswers, APromptsAnswerHasAContextToGoOnWith) {
   const auto text =
-      streamed(tell_generate(request(message("user", "hi"))),
+      streamed(make_generate_translator(request(message("user", "hi"))),
                {http::sse_data(R"({"choices":[{"index":0,"delta":{"content":"he"}}]})"),
                 http::sse_data(R"({"choices":[{"index":0,"delta":{"content":"llo"}}]})"), finish("stop"), kUsage});
   EXPECT_THAT(text, testing::StartsWith(line(R"("response":"he","done":false})")));
@@ -157,7 +158,8 @@ TEST(OllamaAnswers, APromptsAnswerHasAContextToGoOnWith) {
 }
 
 TEST(OllamaAnswers, OfRawPromptsThereIsNone) {
-  const auto text = whole(tell_generate(request()), R"({"choices":[{"index":0,"text":"abc","finish_reason":"stop"}]})");
+  const auto text =
+      whole(make_generate_translator(request()), R"({"choices":[{"index":0,"text":"abc","finish_reason":"stop"}]})");
   EXPECT_THAT(text, HasSubstr(R"("response":"abc","done":true,"done_reason":"stop","total_duration")"));
 }
 
@@ -165,10 +167,10 @@ TEST(OllamaAnswers, Embeddings) {
   const auto* body =
       R"({"data":[{"index":0,"embedding":[0.5, -1]},{"index":1,"embedding":[2]}],"usage":{"prompt_tokens":7}})";
   EXPECT_EQ(
-      whole(tell_embed(request()), body),
+      whole(make_embed_translator(request()), body),
       R"({"model":"m","embeddings":[[0.5,-1],[2]],"total_duration":10000000000,"load_duration":0,"prompt_eval_count":7})");
-  EXPECT_EQ(whole(tell_old_embedding(request()), body), R"({"embedding":[0.5,-1]})");
-  EXPECT_EQ(whole(tell_old_embedding(request()), "{}"), R"({"embedding":[]})");
+  EXPECT_EQ(whole(make_old_embedding_translator(request()), body), R"({"embedding":[0.5,-1]})");
+  EXPECT_EQ(whole(make_old_embedding_translator(request()), "{}"), R"({"embedding":[]})");
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ void write_option(json::Writer& out, const OptionRow& row, View value) {
   out.key(row.canonical);
   if (!row.whole) {
     const auto number = value.as_number();
-    const auto taken = std::clamp(number, row.least, row.most);
+    const auto taken = std::clamp(number, row.min, row.max);
     taken == number ? out.raw(value.text()) : out.value(taken);
     return;
   }

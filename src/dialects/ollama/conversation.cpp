@@ -17,7 +17,7 @@ Error not_ours() {
       "context"};
 }
 
-bool is_said(json::View message) {
+bool is_text_message(json::View message) {
   const auto role = message.find("role").as_string();
   return (role == "user" || role == "assistant") && message.find("content").is_string() && message.size() == 2;
 }
@@ -55,7 +55,7 @@ Result<std::string> read_context(json::View context) {
   if (!fine) return std::unexpected(not_ours());
   const auto peek = json::Peek::open(text);
   if (!peek || !peek->root().is_array()) return std::unexpected(not_ours());
-  peek->root().each_element([&](json::View said) { return fine = is_said(said); });
+  peek->root().each_element([&](json::View message) { return fine = is_text_message(message); });
   if (!fine) return std::unexpected(not_ours());
   auto list = peek->root().text();
   return list.substr(1, list.size() - 2);

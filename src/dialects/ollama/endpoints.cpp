@@ -10,10 +10,10 @@ namespace {
 using protocol::Ask;
 
 constexpr auto kEndpoints = std::to_array<Endpoint>({
-    {"/api/chat", Ask::chat, ollama::read_chat, true, ollama::tell_chat},
-    {"/api/generate", Ask::chat, ollama::read_generate, true, ollama::tell_generate},
-    {"/api/embed", Ask::embedding, ollama::read_embed, false, ollama::tell_embed},
-    {"/api/embeddings", Ask::embedding, ollama::read_old_embedding, false, ollama::tell_old_embedding},
+    {"/api/chat", Ask::chat, ollama::read_chat, true, ollama::make_chat_translator},
+    {"/api/generate", Ask::chat, ollama::read_generate, true, ollama::make_generate_translator},
+    {"/api/embed", Ask::embedding, ollama::read_embed, false, ollama::make_embed_translator},
+    {"/api/embeddings", Ask::embedding, ollama::read_old_embedding, false, ollama::make_old_embedding_translator},
 });
 
 }  // namespace

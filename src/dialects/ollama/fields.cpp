@@ -22,7 +22,7 @@ using protocol::operator+;
 
 constexpr auto kOptions = std::to_array<OptionRow>({
     {"num_predict", "max_tokens", true},
-    {.name = "temperature", .canonical = "temperature", .least = 0, .most = 2},
+    {.name = "temperature", .canonical = "temperature", .min = 0, .max = 2},
     {"top_k", "top_k", true},
     {"top_p", "top_p"},
     {"min_p", "min_p"},

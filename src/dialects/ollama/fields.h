@@ -20,8 +20,8 @@ struct OptionRow {
   std::string_view name, canonical;
   bool whole = false;  // an integer; clients write 8192.0, too
   // Ollama has no bounds: a value beyond these becomes the nearest bound.
-  double least = -std::numeric_limits<double>::infinity();
-  double most = std::numeric_limits<double>::infinity();
+  double min = -std::numeric_limits<double>::infinity();
+  double max = std::numeric_limits<double>::infinity();
 };
 std::span<const OptionRow> option_rows();
 // Checks types of the members of "options"; `parameters` of POST /api/create has the same.

@@ -1,23 +1,16 @@
 #include "dialects/ollama/plain_template.h"
 
-#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "protocol/errors.h"
 
 namespace corral::dialects::ollama {
 namespace {
 
-constexpr std::string_view kBlanks = " \t\r\n";
 constexpr std::size_t kShown = 40;  // bytes of unknown text in messages
-
-std::string_view trimmed(std::string_view text) {
-  const auto begin = std::min(text.find_first_not_of(kBlanks), text.size());
-  const auto end = text.find_last_not_of(kBlanks);
-  return end == std::string_view::npos ? std::string_view() : text.substr(begin, end + 1 - begin);
-}
 
 }  // namespace
 

@@ -65,26 +65,26 @@ Result<Canonical> make_raw(View body, std::string_view prompt, std::string_view 
 
 // A prompt as the last message of a chat, after the context.
 Result<Canonical> make_prompt(View body) {
-  auto said = read_context(body.find("context"));
-  if (!said) return std::unexpected(std::move(said.error()));
+  auto conversation = read_context(body.find("context"));
+  if (!conversation) return std::unexpected(std::move(conversation.error()));
   const auto prompt = body.find("prompt").as_string();
   std::string text;
-  text.reserve(body.bytes() + said->size() + 256);
+  text.reserve(body.bytes() + conversation->size() + 256);
   json::Writer out(text);
   out.begin_object();
   write_settings(out, body, true);
   out.key("messages").begin_array();
   if (const auto system = body.find("system").as_string(); !system.empty()) out.raw(message("system", system));
-  if (!said->empty()) out.raw(*said);
+  if (!conversation->empty()) out.raw(*conversation);
   out.begin_object().field("role", "user");
   write_content(out, prompt, body.find("images"));
   out.end_object().end_array().end_object();
   auto asked = finished_prompt(std::move(text), protocol::chat_fields(), body);
   if (!asked) return asked;
-  if (said->size() + prompt.size() > kMaxConversation) return asked;
-  if (!said->empty()) said->push_back(',');
-  said->append(message("user", prompt));
-  asked->facts = std::make_shared<const std::string>(std::move(*said));
+  if (conversation->size() + prompt.size() > kMaxConversation) return asked;
+  if (!conversation->empty()) conversation->push_back(',');
+  conversation->append(message("user", prompt));
+  asked->facts = std::make_shared<const std::string>(std::move(*conversation));
   return asked;
 }
 

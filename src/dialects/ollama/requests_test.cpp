@@ -24,9 +24,9 @@ Canonical good(Result<Canonical> read) {
   EXPECT_TRUE(read) << read.error().message;
   return read ? std::move(*read) : Canonical();
 }
-std::string told_to_teller(const Canonical& asked) {
-  const auto* said = static_cast<const std::string*>(asked.facts.get());
-  return said != nullptr ? *said : std::string();
+std::string conversation_of(const Canonical& asked) {
+  const auto* text = static_cast<const std::string*>(asked.facts.get());
+  return text != nullptr ? *text : std::string();
 }
 Canonical chat(const std::string& members) { return good(read_chat(chat_body(members))); }
 protocol::ChatRequest engine_reads(const Canonical& asked) {
@@ -59,8 +59,8 @@ TEST(OllamaChat, LogProbabilitiesAreAskedForInTheWordsOfTheEndpoint) {
 }
 
 TEST(OllamaChat, ATemperatureBeyondWhatIsTakenIsTheNearest) {
-  const auto temperature = [](const std::string& said) {
-    return *engine_reads(chat(R"("options":{"temperature":)" + said + "}")).sampling.temperature;
+  const auto temperature = [](const std::string& text) {
+    return *engine_reads(chat(R"("options":{"temperature":)" + text + "}")).sampling.temperature;
   };
   EXPECT_FLOAT_EQ(temperature("2.5"), 2);
   EXPECT_FLOAT_EQ(temperature("-1"), 0);
@@ -252,7 +252,7 @@ TEST(OllamaGenerate, APromptIsTheOneMessageOfAChat) {
   EXPECT_EQ(asked.ask, std::nullopt);
   EXPECT_EQ(asked.body, R"({"model":"m","stream":false,"messages":[{"role":"system","content":"be brief"},)"
                         R"({"role":"user","content":"why?"}]})");
-  EXPECT_EQ(told_to_teller(asked), R"({"role":"user","content":"why?"})");
+  EXPECT_EQ(conversation_of(asked), R"({"role":"user","content":"why?"})");
 }
 
 TEST(OllamaGenerate, RawGoesPastTheTemplate) {
@@ -262,7 +262,7 @@ TEST(OllamaGenerate, RawGoesPastTheTemplate) {
   ASSERT_TRUE(read);
   EXPECT_EQ(std::get<std::string>(read->prompts.front()), "Once");
   EXPECT_EQ(read->max_tokens, 3u);
-  EXPECT_EQ(told_to_teller(asked), "") << "no context: nobody knows who said what";
+  EXPECT_EQ(conversation_of(asked), "") << "no context: nobody knows who said what";
   for (const auto* beside : {"system", "template"}) {
     const auto refused = read_generate(R"({"prompt":"x","raw":true,")" + std::string(beside) + R"(":"y"})");
     ASSERT_FALSE(refused);
@@ -315,7 +315,7 @@ TEST(OllamaGenerate, AContextIsTheConversation) {
   const auto asked = good(read_generate(R"({"model":"m","prompt":"three","context":)" + context + "}"));
   EXPECT_THAT(asked.body, HasSubstr(R"("messages":[{"role":"user","content":"one \"ü\""},)"
                                     R"({"role":"assistant","content":"two"},{"role":"user","content":"three"}]})"));
-  EXPECT_THAT(told_to_teller(asked), HasSubstr(R"("two"},{"role":"user","content":"three"})"));
+  EXPECT_THAT(conversation_of(asked), HasSubstr(R"("two"},{"role":"user","content":"three"})"));
   EXPECT_TRUE(read_generate(R"({"prompt":"x","context":[]})"));
 }
 

@@ -56,7 +56,7 @@ std::string lasting_messages(const Earlier& earlier, const std::string& input) {
   return messages;
 }
 
-std::unique_ptr<ResponseTranslator> tell_compaction(const Canonical& request) {
+std::unique_ptr<ResponseTranslator> make_compaction_translator(const Canonical& request) {
   return std::make_unique<CompactionTranslator>(request);
 }
 

@@ -25,6 +25,6 @@ struct CompactionFacts {
 
 // The messages that stay. `input`: the request's own items in their stored form (kept_input()).
 std::string lasting_messages(const Earlier& earlier, const std::string& input);
-std::unique_ptr<ResponseTranslator> tell_compaction(const Canonical& request);
+std::unique_ptr<ResponseTranslator> make_compaction_translator(const Canonical& request);
 
 }  // namespace corral::dialects::responses

@@ -36,7 +36,7 @@ std::string answer_of(const Canonical& asked, const std::string& summary) {
                   R"("usage":{{"prompt_tokens":4,"completion_tokens":2}}}})",
                   summary));
   EXPECT_TRUE(answer);
-  return tell_compaction(asked)->whole(*answer);
+  return make_compaction_translator(asked)->whole(*answer);
 }
 std::string messages_of(const std::string& input) {
   const auto asked = read_response(R"({"model":"m","input":)" + input + "}");

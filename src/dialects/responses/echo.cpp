@@ -67,12 +67,12 @@ void write_text(json::Writer& out, View text) {
 std::string echo_of(View body, const StorageRequest& request) {
   std::string text;
   json::Writer out(text);
-  const auto told = [&](std::string_view name) {
+  const auto given = [&](std::string_view name) {
     const auto value = body.find(name);
     return value.is_null() || value.bytes() > kMaxEcho ? View() : value;
   };
   const auto same = [&](std::string_view name, std::string_view otherwise) {
-    const auto value = told(name);
+    const auto value = given(name);
     out.key(name);
     value.is_null() ? out.raw(otherwise) : out.raw(value.text());
   };
@@ -86,17 +86,17 @@ std::string echo_of(View body, const StorageRequest& request) {
   request.conversation.empty() ? out.null() : out.begin_object().field("id", request.conversation).end_object();
   same("prompt_cache_key", "null");
   out.key("reasoning");
-  write_completed(out, told("reasoning"), kReasoning);
+  write_completed(out, given("reasoning"), kReasoning);
   same("safety_identifier", "null");
   out.field("service_tier", "default").field("store", request.store);
   same("temperature", "1");
   same("presence_penalty", "0");
   same("frequency_penalty", "0");
   out.key("text");
-  write_text(out, told("text"));
+  write_text(out, given("text"));
   same("tool_choice", R"("auto")");
   out.key("tools");
-  write_tools(out, told("tools"));
+  write_tools(out, given("tools"));
   same("top_logprobs", "0");
   same("top_p", "1");
   out.field("truncation", "disabled");

@@ -17,13 +17,13 @@ constexpr auto kEndpoints = std::to_array<Endpoint>({
     {.path = "responses/compact",
      .ask = protocol::Ask::chat,
      .read = responses::read_compaction,
-     .tell = responses::tell_compaction,
+     .make_translator = responses::make_compaction_translator,
      .read_on = responses::read_compaction_on},
     {.path = "responses",
      .ask = protocol::Ask::chat,
      .read = responses::read_response,
      .streams = true,
-     .tell = responses::tell_response,
+     .make_translator = responses::make_response_translator,
      .read_on = responses::read_response_on},
     // llama-server's paths.
     {.path = "/responses/input_tokens",
@@ -34,7 +34,7 @@ constexpr auto kEndpoints = std::to_array<Endpoint>({
      .ask = protocol::Ask::chat,
      .read = responses::read_response,
      .streams = true,
-     .tell = responses::tell_response,
+     .make_translator = responses::make_response_translator,
      .read_on = responses::read_response_on},
 });
 

@@ -62,7 +62,7 @@ TEST(KeptItems, TheLastEventHasTheAnswer) {
   const auto asked = read_response(R"({"model":"m","input":"x","stream":true})");
   ASSERT_TRUE(asked);
   for (const bool fails : {false, true}) {
-    const auto translator = tell_response(*asked);
+    const auto translator = make_response_translator(*asked);
     std::string early, last;
     const auto piece = protocol::read_answer(
         R"({"choices":[{"index":0,"delta":{"content":"\nevent: response.completed\ndata: {\"response\":{}}\n\n"}}]})");
@@ -87,7 +87,7 @@ TEST(KeptItems, WhatIsNotStoredSaysSo) {
   const auto asked = read_response_on(R"({"model":"m","input":"x","stream":true,"metadata":{"said":"\"store\":true"}})",
                                       {.id = "req-7", .keeps = true});
   ASSERT_TRUE(asked);
-  const auto translator = tell_response(*asked);
+  const auto translator = make_response_translator(*asked);
   std::string events;
   translator->end(events);
   const auto doc = std::string(last_answer(events)->doc);

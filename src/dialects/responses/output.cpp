@@ -100,8 +100,8 @@ void write_item(json::Writer& out, const OutputItem& item, ItemStatus how_far) {
       out.field("type", custom ? "custom_tool_call" : "function_call").field("status", status);
       out.field("call_id", item.call_id).field("name", item.tool.name);
       if (!item.tool.name_space.empty()) out.field("namespace", item.tool.name_space);
-      const auto said = !done ? std::string() : custom ? custom_input(item.text) : item.text;
-      out.field(custom ? "input" : "arguments", said);
+      const auto arguments = !done ? std::string() : custom ? custom_input(item.text) : item.text;
+      out.field(custom ? "input" : "arguments", arguments);
       break;
     }
   }

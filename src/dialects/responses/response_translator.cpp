@@ -105,7 +105,7 @@ class ResponsesTranslator final : public ResponseTranslator {
 
   void queue(std::string& out);
   void start(std::string& out);
-  void say(std::string& out, ItemKind kind, const std::string& text, std::string_view logprobs = {});
+  void add_text(std::string& out, ItemKind kind, const std::string& text, std::string_view logprobs = {});
   void call(std::string& out, const protocol::ToolPiece& tool);
   void open(std::string& out, OutputItem item);
   void close(std::string& out, ItemStatus status = ItemStatus::completed);
@@ -127,7 +127,7 @@ class ResponsesTranslator final : public ResponseTranslator {
   std::string begin_;                // first part of a delta of the current item: before its text
   protocol::Usage usage_;
   bool counted_ = false;
-  bool said_ = false;  // the answer has a message
+  bool has_message_ = false;  // the answer has a message
   std::string finish_;
 };
 
@@ -216,14 +216,15 @@ void ResponsesTranslator::piece(std::string& out, const AnswerPiece& piece) {
   start(out);
   for (const auto& choice : piece.choices) {
     if (choice.index != 0) continue;
-    if (!choice.reasoning.empty()) say(out, thoughts(), choice.reasoning);
-    if (!choice.content.empty()) say(out, ItemKind::message, choice.content, inside(choice.logprobs));
+    if (!choice.reasoning.empty()) add_text(out, thoughts(), choice.reasoning);
+    if (!choice.content.empty()) add_text(out, ItemKind::message, choice.content, inside(choice.logprobs));
     for (const auto& tool : choice.tools) call(out, tool);
     if (!choice.finish_reason.empty()) finish_ = choice.finish_reason;
   }
 }
 
-void ResponsesTranslator::say(std::string& out, ItemKind kind, const std::string& text, std::string_view logprobs) {
+void ResponsesTranslator::add_text(std::string& out, ItemKind kind, const std::string& text,
+                                   std::string_view logprobs) {
   if (item_.kind != kind) {
     close(out);
     open(out, {.kind = kind, .id = item_id(kind == ItemKind::message ? "msg" : "rs")});
@@ -249,7 +250,7 @@ void ResponsesTranslator::call(std::string& out, const protocol::ToolPiece& tool
 
 void ResponsesTranslator::open(std::string& out, OutputItem item) {
   item_ = std::move(item);
-  said_ = said_ || item_.kind == ItemKind::message;
+  has_message_ = has_message_ || item_.kind == ItemKind::message;
   event(out, "response.output_item.added", [&](json::Writer& json) {
     json.field("output_index", output_.size()).key("item");
     write_item(json, item_, ItemStatus::in_progress);
@@ -332,7 +333,7 @@ void ResponsesTranslator::end(std::string& out) {
   start(out);
   close(out, status_of(ending));
   // Clients expect a message in an answer without calls.
-  if (calls_ == 0 && !said_) {
+  if (calls_ == 0 && !has_message_) {
     open(out, {.kind = ItemKind::message, .id = item_id("msg")});
     close(out, status_of(ending));
   }
@@ -371,7 +372,7 @@ std::string ResponsesTranslator::whole(const AnswerPiece& answer) {
 
 }  // namespace
 
-std::unique_ptr<ResponseTranslator> tell_response(const Canonical& request) {
+std::unique_ptr<ResponseTranslator> make_response_translator(const Canonical& request) {
   return std::make_unique<ResponsesTranslator>(request);
 }
 

@@ -10,7 +10,7 @@
 
 namespace corral::dialects::responses {
 
-std::unique_ptr<ResponseTranslator> tell_response(const Canonical& request);
+std::unique_ptr<ResponseTranslator> make_response_translator(const Canonical& request);
 // The document of a response without output. `error`: its failure; null: none.
 std::string response_document(const Canonical& request, std::string_view status, const Error* error = nullptr);
 

@@ -39,9 +39,10 @@ std::vector<Event> events_of(const std::string& stream) {
 }
 
 // What a stream of these choices, each the members of a delta, comes to.
-std::vector<Event> told(const std::vector<std::string>& deltas, std::string_view finish, const std::string& more = {}) {
+std::vector<Event> translated(const std::vector<std::string>& deltas, std::string_view finish,
+                              const std::string& more = {}) {
   const auto asked = request(more);
-  const auto translator = tell_response(asked);
+  const auto translator = make_response_translator(asked);
   std::string out;
   const auto piece = [&](const std::string& text) {
     const auto read = protocol::read_answer(text);
@@ -73,8 +74,9 @@ std::vector<std::string> names(const std::vector<Event>& events) {
   return all;
 }
 
-TEST(TellResponse, ATextComesInTheDocumentedOrder) {
-  const auto events = told({R"("role":"assistant","content":"")", R"("content":"Hel")", R"("content":"lo")"}, "stop");
+TEST(ResponseTranslatorTest, ATextComesInTheDocumentedOrder) {
+  const auto events =
+      translated({R"("role":"assistant","content":"")", R"("content":"Hel")", R"("content":"lo")"}, "stop");
   EXPECT_THAT(names(events), ElementsAre("created", "in_progress", "output_item.added", "content_part.added",
                                          "output_text.delta", "output_text.delta", "output_text.done",
                                          "content_part.done", "output_item.done", "completed"));
@@ -94,31 +96,31 @@ TEST(TellResponse, ATextComesInTheDocumentedOrder) {
                 R"("output_tokens":2,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":6})"));
 }
 
-TEST(TellResponse, LogProbabilitiesStandBesideTheirText) {
+TEST(ResponseTranslatorTest, LogProbabilitiesStandBesideTheirText) {
   const auto asked = request();
-  const auto translator = tell_response(asked);
-  const auto said = [](std::string_view text, std::string_view token) {
+  const auto translator = make_response_translator(asked);
+  const auto piece_of = [](std::string_view text, std::string_view token) {
     return protocol::read_answer(fmt::format(
         R"({{"choices":[{{"index":0,"delta":{{"content":"{}"}},"logprobs":{{"content":[{{"token":"{}","logprob":-0.5}}]}}}}]}})",
         text, token));
   };
   std::string out;
-  for (const auto* text : {"a", "b"}) translator->piece(out, *said(text, text));
+  for (const auto* text : {"a", "b"}) translator->piece(out, *piece_of(text, text));
   translator->end(out);
   const auto events = events_of(out);
   EXPECT_THAT(events[4].data,
               HasSubstr(R"("delta":"a","logprobs":[{"token":"a","logprob":-0.5}],"sequence_number":4)"));
   const std::string_view both = R"("logprobs":[{"token":"a","logprob":-0.5},{"token":"b","logprob":-0.5}])";
   for (const std::size_t at : {6, 7, 8, 9}) EXPECT_THAT(events[at].data, HasSubstr(std::string(both))) << at;
-  auto whole = said("ab", "ab");
-  EXPECT_THAT(tell_response(asked)->whole(*whole),
+  auto whole = piece_of("ab", "ab");
+  EXPECT_THAT(make_response_translator(asked)->whole(*whole),
               HasSubstr(R"("logprobs":[{"token":"ab","logprob":-0.5}],"text":"ab")"));
 }
 
-TEST(TellResponse, OneInTheBackgroundWaitsFirst) {
+TEST(ResponseTranslatorTest, OneInTheBackgroundWaitsFirst) {
   auto asked = read_response_on(R"({"model":"m","input":"x","stream":true,"background":true})", {});
   ASSERT_TRUE(asked);
-  const auto translator = tell_response(*asked);
+  const auto translator = make_response_translator(*asked);
   std::string out;
   translator->ping(out);
   translator->ping(out);
@@ -131,15 +133,15 @@ TEST(TellResponse, OneInTheBackgroundWaitsFirst) {
   EXPECT_THAT(out, HasSubstr(R"("status":"queued","background":true)"));
 }
 
-TEST(TellResponse, ThoughtsAndCallsAreItemsOfTheirOwn) {
-  const auto events =
-      told({R"("reasoning_content":"Hm.")", R"("content":"I look.")",
-            R"("tool_calls":[{"index":0,"id":"c0","function":{"name":"get","arguments":"{\"x\""}}])",
-            R"("tool_calls":[{"index":0,"function":{"arguments":":1}"}}])",
-            R"("tool_calls":[{"index":1,"id":"c1","function":{"name":"mcp__find","arguments":"{}"}}])",
-            R"("tool_calls":[{"index":2,"id":"c2","function":{"name":"patch","arguments":"{\"input\":\"a\\nb\"}"}}])"},
-           "tool_calls",
-           R"(,"tools":[{"type":"custom","name":"patch"},{"type":"function","name":"get"},
+TEST(ResponseTranslatorTest, ThoughtsAndCallsAreItemsOfTheirOwn) {
+  const auto events = translated(
+      {R"("reasoning_content":"Hm.")", R"("content":"I look.")",
+       R"("tool_calls":[{"index":0,"id":"c0","function":{"name":"get","arguments":"{\"x\""}}])",
+       R"("tool_calls":[{"index":0,"function":{"arguments":":1}"}}])",
+       R"("tool_calls":[{"index":1,"id":"c1","function":{"name":"mcp__find","arguments":"{}"}}])",
+       R"("tool_calls":[{"index":2,"id":"c2","function":{"name":"patch","arguments":"{\"input\":\"a\\nb\"}"}}])"},
+      "tool_calls",
+      R"(,"tools":[{"type":"custom","name":"patch"},{"type":"function","name":"get"},
          {"type":"namespace","name":"mcp","tools":[{"type":"function","name":"find"}]}])");
   EXPECT_THAT(names(events),
               ElementsAre("created", "in_progress",  //
@@ -159,11 +161,11 @@ TEST(TellResponse, ThoughtsAndCallsAreItemsOfTheirOwn) {
                                          R"("name":"patch","input":"a\nb")"));
 }
 
-TEST(TellResponse, ARequestedSummaryHasTheThoughtsOnce) {
+TEST(ResponseTranslatorTest, ARequestedSummaryHasTheThoughtsOnce) {
   for (const auto* name : {"auto", "concise", "detailed"}) {
     const auto more = fmt::format(R"(,"reasoning":{{"summary":"{}"}})", name);
-    const auto events =
-        told({R"("reasoning_content":"Let ")", R"("reasoning_content":"me.")", R"("content":"Yes.")"}, "stop", more);
+    const auto events = translated(
+        {R"("reasoning_content":"Let ")", R"("reasoning_content":"me.")", R"("content":"Yes.")"}, "stop", more);
     EXPECT_THAT(names(events),
                 ElementsAre("created", "in_progress", "output_item.added", "reasoning_summary_part.added",
                             "reasoning_summary_text.delta", "reasoning_summary_text.delta",
@@ -180,19 +182,19 @@ TEST(TellResponse, ARequestedSummaryHasTheThoughtsOnce) {
   const auto answer = protocol::read_answer(
       R"({"choices":[{"index":0,"message":{"content":"Yes.","reasoning_content":"Hm."},"finish_reason":"stop"}]})");
   ASSERT_TRUE(answer);
-  const auto whole = [&](const std::string& more) { return tell_response(request(more))->whole(*answer); };
+  const auto whole = [&](const std::string& more) { return make_response_translator(request(more))->whole(*answer); };
   EXPECT_THAT(whole(R"(,"reasoning":{"generate_summary":"auto"})"),
               HasSubstr(R"("summary":[{"type":"summary_text","text":"Hm."}],"content":[])"));
   EXPECT_THAT(whole(R"(,"reasoning":{"summary":null})"),
               HasSubstr(R"("summary":[],"content":[{"type":"reasoning_text","text":"Hm."}])"));
 }
 
-TEST(TellResponse, OnlyACompletedAnswerHasATimeOfItsEnd) {
+TEST(ResponseTranslatorTest, OnlyACompletedAnswerHasATimeOfItsEnd) {
   auto asked = request();
   asked.id = "req-1a";
   asked.received = WallTime(std::chrono::milliseconds(1'700'000'000'900));
   const auto ended = [&](std::string_view finish) {
-    const auto translator = tell_response(asked);
+    const auto translator = make_response_translator(asked);
     std::string out;
     translator->piece(out, *protocol::read_answer(fmt::format(
                                R"({{"choices":[{{"index":0,"delta":{{}},"finish_reason":"{}"}}]}})", finish)));
@@ -208,8 +210,8 @@ TEST(TellResponse, OnlyACompletedAnswerHasATimeOfItsEnd) {
   EXPECT_THAT(response_document(asked, "queued"), HasSubstr(R"("completed_at":null)"));
 }
 
-TEST(TellResponse, ACutAnswerSaysWhy) {
-  const auto events = told({R"("content":"Hel")"}, "length");
+TEST(ResponseTranslatorTest, ACutAnswerSaysWhy) {
+  const auto events = translated({R"("content":"Hel")"}, "length");
   EXPECT_EQ(events.back().name, "response.incomplete");
   EXPECT_THAT(events.back().data, HasSubstr(R"("status":"incomplete")"));
   EXPECT_THAT(events.back().data, HasSubstr(R"("incomplete_details":{"reason":"max_output_tokens"})"));
@@ -219,28 +221,28 @@ TEST(TellResponse, ACutAnswerSaysWhy) {
   EXPECT_THAT(events[events.size() - 2].data, HasSubstr(cut));
 }
 
-TEST(TellResponse, TheItemThatAnAnswerEndedInIsIncomplete) {
+TEST(ResponseTranslatorTest, TheItemThatAnAnswerEndedInIsIncomplete) {
   const auto answer = protocol::read_answer(
       R"({"id":"chatcmpl-7","choices":[{"index":0,"message":{"content":"Hi","tool_calls":[{"id":"c","type":"function",
       "function":{"name":"get","arguments":"{"}}]},"finish_reason":"length"}]})");
   ASSERT_TRUE(answer);
-  const auto whole = tell_response(request())->whole(*answer);
+  const auto whole = make_response_translator(request())->whole(*answer);
   EXPECT_THAT(whole, HasSubstr(R"("type":"message","status":"completed")"));
   EXPECT_THAT(whole, HasSubstr(R"("type":"function_call","status":"incomplete")"));
 }
 
-TEST(TellResponse, NothingSaidIsAnEmptyMessage) {
-  EXPECT_THAT(names(told({}, "stop")),
+TEST(ResponseTranslatorTest, NothingSaidIsAnEmptyMessage) {
+  EXPECT_THAT(names(translated({}, "stop")),
               ElementsAre("created", "in_progress", "output_item.added", "content_part.added", "output_text.done",
                           "content_part.done", "output_item.done", "completed"));
 }
 
-TEST(TellResponse, AFailureIsTheLastEvent) {
+TEST(ResponseTranslatorTest, AFailureIsTheLastEvent) {
   auto asked = request();
   asked.id = "req-1a";
   asked.about.model = "the-one-that-is-loaded";
   asked.received = WallTime(std::chrono::seconds(1'700'000'000));
-  const auto translator = tell_response(asked);
+  const auto translator = make_response_translator(asked);
   std::string out;
   translator->ping(out);
   EXPECT_EQ(out, ": ping\n\n");
@@ -254,13 +256,13 @@ TEST(TellResponse, AFailureIsTheLastEvent) {
   EXPECT_THAT(events.back().data, HasSubstr(R"("error":{"code":"server_error","message":"the engine has gone"})"));
 }
 
-TEST(TellResponse, AFailureSaysWhatCanBeDoneAboutIt) {
+TEST(ResponseTranslatorTest, AFailureSaysWhatCanBeDoneAboutIt) {
   const auto code = [](protocol::errc cause) {
     std::string out;
-    tell_response(request())->failure(out, {make_error_code(cause), "no"});
-    const auto said = json::parse(events_of(out).back().data);
-    EXPECT_TRUE(said);
-    return json::serialize(said->at("response").at("error").at("code"));
+    make_response_translator(request())->failure(out, {make_error_code(cause), "no"});
+    const auto parsed = json::parse(events_of(out).back().data);
+    EXPECT_TRUE(parsed);
+    return json::serialize(parsed->at("response").at("error").at("code"));
   };
   EXPECT_EQ(code(protocol::errc::context_length_exceeded), R"("context_length_exceeded")");
   EXPECT_EQ(code(protocol::errc::remote_rate_limited), R"("rate_limit_exceeded")");
@@ -268,11 +270,11 @@ TEST(TellResponse, AFailureSaysWhatCanBeDoneAboutIt) {
   EXPECT_EQ(code(protocol::errc::bad_value), R"("invalid_prompt")") << "to be tried again would be in vain";
 }
 
-TEST(TellResponse, WhatDiesInTheMiddleFails) {
+TEST(ResponseTranslatorTest, WhatDiesInTheMiddleFails) {
   const auto asked = request();
-  const auto text = told_text(
+  const auto text = translated_text(
       {": ping\n\n", http::sse_data(R"({"id":"chatcmpl-7","choices":[{"index":0,"delta":{"content":"a"}}]})")},
-      tell_response(asked));
+      make_response_translator(asked));
   EXPECT_THAT(text, testing::StartsWith(": ping\n\nevent: response.created\n"));
   const auto events = events_of(text);
   EXPECT_THAT(names(events), ElementsAre("created", "in_progress", "output_item.added", "content_part.added",
@@ -280,17 +282,18 @@ TEST(TellResponse, WhatDiesInTheMiddleFails) {
   EXPECT_THAT(events.back().data, HasSubstr("the response was cut off"));
 }
 
-TEST(TellResponse, WhileATextIsCollectedTheClientIsPinged) {
+TEST(ResponseTranslatorTest, WhileATextIsCollectedTheClientIsPinged) {
   std::vector<std::string> pieces;
   for (int i = 0; i < 70; ++i) {
     pieces.push_back(http::sse_data(
         R"({"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"p","arguments":"x"}}]}}]})"));
   }
-  const auto text = told_text(std::move(pieces), tell_response(request(R"(,"tools":[{"type":"custom","name":"p"}])")));
+  const auto text = translated_text(std::move(pieces),
+                                    make_response_translator(request(R"(,"tools":[{"type":"custom","name":"p"}])")));
   EXPECT_THAT(text, HasSubstr("\n\n: ping\n\n"));
 }
 
-TEST(TellResponse, AWholeAnswerIsOneObject) {
+TEST(ResponseTranslatorTest, AWholeAnswerIsOneObject) {
   const auto asked = request(R"(,"temperature":0.5,"metadata":{"a":"b"},"instructions":"Be kind.")");
   const auto answer = protocol::read_answer(
       R"({"id":"chatcmpl-7","created":5,"model":"m","choices":[{"index":0,"message":{"role":"assistant",
@@ -298,7 +301,7 @@ TEST(TellResponse, AWholeAnswerIsOneObject) {
       "function":{"name":"get","arguments":"{}"}}]},"finish_reason":"tool_calls"}],
       "usage":{"prompt_tokens":4,"completion_tokens":2}})");
   ASSERT_TRUE(answer);
-  const auto whole = json::parse(tell_response(asked)->whole(*answer));
+  const auto whole = json::parse(make_response_translator(asked)->whole(*answer));
   ASSERT_TRUE(whole);
   EXPECT_EQ(json::text_or(*whole, "status", ""), "completed");
   EXPECT_EQ(json::text_or(*whole, "instructions", ""), "Be kind.");

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/text.h"
 #include "downloads/errors.h"
 #include "downloads/names.h"
 #include "models/names/model_names.h"
@@ -21,19 +22,6 @@ namespace {
 constexpr std::string_view kSuffix = ".gguf";
 constexpr std::size_t kMaxNamed = 12;  // variants in a message
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
-}
-std::string upper(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  return out;
-}
-
 std::string_view folder_of(std::string_view path) {
   const auto slash = path.rfind('/');
   return slash == path.npos ? std::string_view{} : path.substr(0, slash);
@@ -43,13 +31,13 @@ std::string_view name_of(std::string_view path) {
   return slash == path.npos ? path : path.substr(slash + 1);
 }
 
-bool is_gguf(std::string_view path) { return lower(path).ends_with(kSuffix); }
-bool is_projector(std::string_view path) { return is_gguf(path) && lower(name_of(path)).contains("mmproj"); }
+bool is_gguf(std::string_view path) { return to_lower(path).ends_with(kSuffix); }
+bool is_projector(std::string_view path) { return is_gguf(path) && to_lower(name_of(path)).contains("mmproj"); }
 
 // Whether a GGUF file is a complete model, by its name.
 bool is_model(std::string_view path) {
   if (!is_gguf(path) || is_projector(path)) return false;
-  const std::string name = lower(name_of(path));
+  const std::string name = to_lower(name_of(path));
   constexpr std::array<std::string_view, 6> kFirst{"mtp-", "eagle3-", "dflash-", "dspark-", "draft-", "lora-"};
   constexpr std::array<std::string_view, 5> kInside{"imatrix", "-lora", "adapter", "-draft.", "ggml-vocab"};
   return std::ranges::none_of(kFirst, [&](auto word) { return name.starts_with(word); }) &&
@@ -63,7 +51,7 @@ std::string quantisation_of(std::string_view path) {
   if (const auto shard = models::parse_shard(stem)) stem = shard->set;
   std::string_view found = models::split_quantisation(stem).quantisation;
   if (found.empty()) found = models::split_quantisation(name_of(folder_of(path))).quantisation;
-  return upper(found);
+  return to_upper(found);
 }
 
 // Bits per weight, by the name of a quantisation: the first number in it.
@@ -107,10 +95,11 @@ void name_variants(std::vector<Variant>& variants) {
   const auto stem_of = [&](const Variant& variant) { return std::string(name_of(key_of(path_of(variant)).stem)); };
   std::map<std::string, std::size_t> uses;
   for (const Variant& variant : variants)
-    for (const std::string& name : std::set{quantisation_of(path_of(variant)), upper(stem_of(variant))}) ++uses[name];
+    for (const std::string& name : std::set{quantisation_of(path_of(variant)), to_upper(stem_of(variant))})
+      ++uses[name];
   for (Variant& variant : variants) {
     const std::string quantisation = quantisation_of(path_of(variant)), stem = stem_of(variant);
-    const auto names_it = [&](const std::string& name) { return is_tag(name) && uses.at(upper(name)) == 1; };
+    const auto names_it = [&](const std::string& name) { return is_tag(name) && uses.at(to_upper(name)) == 1; };
     variant.tag = names_it(quantisation) ? quantisation : names_it(stem) ? stem : std::string(path_of(variant));
   }
 }
@@ -134,14 +123,14 @@ std::vector<Variant> grouped(std::span<const TreeFile> tree, bool (*wanted)(std:
 }
 
 const Variant* find_tag(std::span<const Variant> variants, std::string_view tag) {
-  const std::string wanted = upper(tag);
+  const std::string wanted = to_upper(tag);
   for (const Variant& variant : variants)
-    if (upper(variant.tag) == wanted) return &variant;
+    if (to_upper(variant.tag) == wanted) return &variant;
   for (const Variant& variant : variants)
     if (quantisation_of(variant.files.front().path) == wanted) return &variant;
   // Inside the name, at the end of a word: "Q4_K_M" in "x-UD-Q4_K_M-v2.gguf".
   for (const Variant& variant : variants) {
-    const std::string path = upper(variant.files.front().path);
+    const std::string path = to_upper(variant.files.front().path);
     for (auto at = path.find(wanted); at != path.npos; at = path.find(wanted, at + 1)) {
       const auto behind = at + wanted.size();
       if (behind < path.size() && (path[behind] == '.' || path[behind] == '-')) return &variant;

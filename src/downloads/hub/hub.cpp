@@ -102,10 +102,10 @@ async::Task<Result<Listing>> Hub::list(std::string repo, std::string revision) {
   co_return listing;
 }
 
-async::Task<Result<std::vector<FoundRepo>>> Hub::search(std::string words, std::size_t most) {
+async::Task<Result<std::vector<FoundRepo>>> Hub::search(std::string words, std::size_t max) {
   std::string escaped = escape_path(words);
   FetchRequest request{.url = fmt::format("{}/api/models?search={}&filter=gguf&sort=downloads&direction=-1&limit={}",
-                                          settings_.endpoint, escaped, std::clamp<std::size_t>(most, 1, 100))};
+                                          settings_.endpoint, escaped, std::clamp<std::size_t>(max, 1, 100))};
   Asked asked{.what = "search", .is_file = false};
   auto answer = co_await ask(std::move(request), std::move(asked));
   if (!answer) co_return std::unexpected(std::move(answer.error()));

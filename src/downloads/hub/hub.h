@@ -36,7 +36,7 @@ class Hub {
 
   // Retries by `rules`. Errors: those of refusal(), offline, unreachable, upstream_malformed, rate_limited.
   async::Task<Result<Listing>> list(std::string repo, std::string revision);
-  async::Task<Result<std::vector<FoundRepo>>> search(std::string words, std::size_t most);
+  async::Task<Result<std::vector<FoundRepo>>> search(std::string words, std::size_t max);
   // The listing of a file at a URL: the only file of its own repository, without a hash (models/scan/hub_cache.h).
   async::Task<Result<Listing>> look_at(std::string address);
 

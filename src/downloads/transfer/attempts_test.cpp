@@ -190,7 +190,7 @@ TEST(Attempts, RefusalsNameTheWayOn) {
     const char* code;
     bool token;
     errc cause;
-    std::string says;
+    std::string message;
   };
   const std::string set_token =
       "put a token into the file $HF_HOME/token (~/.cache/huggingface/token), or set HF_TOKEN for the server process "
@@ -222,54 +222,54 @@ TEST(Attempts, RefusalsNameTheWayOn) {
     const Decision next = decide(kPage, outcome);
     ASSERT_EQ(next.step, Step::fail) << one.status << one.code;
     EXPECT_EQ(next.error->code, one.cause) << one.status << one.code;
-    EXPECT_EQ(next.error->message, one.says);
+    EXPECT_EQ(next.error->message, one.message);
   }
 }
 
 TEST(Attempts, FaultsNameWhatWasRequestedAndWhere) {
-  const auto said = [](const Asked& asked, const Outcome& outcome) {
+  const auto message_of = [](const Asked& asked, const Outcome& outcome) {
     Attempts attempts({.max_tries = 1});
     return attempts.decide(asked, outcome, 1).error->message;
   };
   const std::string file = "'m.gguf' of 'org/repo': ";
-  EXPECT_EQ(said(kRange, {.fault = Fault::stalled, .detail = "no data for 15 s"}),
+  EXPECT_EQ(message_of(kRange, {.fault = Fault::stalled, .detail = "no data for 15 s"}),
             file + "the server stopped sending (no data for 15 s)");
-  EXPECT_EQ(said(kRange, {.fault = Fault::no_connect, .detail = "no route"}),
+  EXPECT_EQ(message_of(kRange, {.fault = Fault::no_connect, .detail = "no route"}),
             file +
                 "no connection to https://hub (no route). Check the network; HTTPS_PROXY sets a proxy, HF_ENDPOINT "
                 "another server");
-  EXPECT_EQ(said(kRange, {.fault = Fault::bad_tls, .detail = "self-signed"}),
+  EXPECT_EQ(message_of(kRange, {.fault = Fault::bad_tls, .detail = "self-signed"}),
             file +
                 "the certificate of https://hub is not trusted (self-signed). For a proxy that inspects TLS, add its "
                 "certificate to the system's store or to SSL_CERT_FILE");
-  EXPECT_EQ(said(kRange, {.fault = Fault::too_large, .detail = "more than 5 bytes"}),
+  EXPECT_EQ(message_of(kRange, {.fault = Fault::too_large, .detail = "more than 5 bytes"}),
             file + "the response is too large (more than 5 bytes)");
-  EXPECT_EQ(said(kRange, {.fault = Fault::broken, .detail = "reset"}), file + "the connection was lost (reset)");
+  EXPECT_EQ(message_of(kRange, {.fault = Fault::broken, .detail = "reset"}), file + "the connection was lost (reset)");
   Outcome other = answer(206);
   other.total = 99;
-  EXPECT_EQ(said(kRange, other), file + "the server has 99 bytes, but the repository lists 100");
-  EXPECT_EQ(said(kRange, {.status = 416, .total = 50}), file + "the server has 50 bytes, fewer than listed");
-  EXPECT_EQ(said(kRange, answer(429)),
+  EXPECT_EQ(message_of(kRange, other), file + "the server has 99 bytes, but the repository lists 100");
+  EXPECT_EQ(message_of(kRange, {.status = 416, .total = 50}), file + "the server has 50 bytes, fewer than listed");
+  EXPECT_EQ(message_of(kRange, answer(429)),
             file +
                 "https://hub limits the request rate (status 429): try again later; with a token (HF_TOKEN) it "
                 "allows more");
-  EXPECT_EQ(said(kAddress, answer(403)),
+  EXPECT_EQ(message_of(kAddress, answer(403)),
             "'https://host/x.gguf': https://host denies access (403), and corral sends no password to it: download the "
             "file yourself, then run corral import FILE");
 }
 
 TEST(Attempts, OfAnAddressNothingAboutTheHubIsSaid) {
-  const auto said = [](Outcome outcome) {
+  const auto message_of = [](Outcome outcome) {
     Attempts attempts({.max_tries = 1});
     return attempts.decide(kAddress, outcome, 1).error->message;
   };
   for (const Outcome& outcome : {Outcome{.fault = Fault::no_connect, .detail = "no route"}, answer(401), answer(403),
                                  answer(404), answer(429), answer(503)}) {
-    EXPECT_THAT(said(outcome), HasSubstr("'https://host/x.gguf'"));
-    EXPECT_THAT(said(outcome), testing::Not(HasSubstr("HF_")));
+    EXPECT_THAT(message_of(outcome), HasSubstr("'https://host/x.gguf'"));
+    EXPECT_THAT(message_of(outcome), testing::Not(HasSubstr("HF_")));
   }
-  EXPECT_THAT(said(answer(401)), HasSubstr("corral import FILE"));
-  EXPECT_THAT(said(answer(503)), HasSubstr("is too busy (status 503): try again later"));
+  EXPECT_THAT(message_of(answer(401)), HasSubstr("corral import FILE"));
+  EXPECT_THAT(message_of(answer(503)), HasSubstr("is too busy (status 503): try again later"));
 }
 
 TEST(Attempts, WhatNoOtherTryChangesFailsAtOnce) {

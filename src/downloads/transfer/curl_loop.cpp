@@ -12,6 +12,7 @@
 #include <sys/epoll.h>
 
 #include "async/event.h"
+#include "base/text.h"
 #include "base/unique_fd.h"
 #include "downloads/hub/hub_answers.h"
 
@@ -27,29 +28,23 @@ constexpr long kReadBuffer = 256 << 10;
 
 struct Transfer {
   Transfer(async::Executor executor, async::Timers& clock, FetchRequest& asked)
-      : timers(clock), request(asked), done(executor), heard(clock.now()) {}
+      : timers(clock), request(asked), done(executor), last_byte(clock.now()) {}
 
   async::Timers& timers;
   FetchRequest& request;
   FetchAnswer answer;
   async::Event done;
-  MonoTime heard;  // time of the last byte
+  MonoTime last_byte;  // time of the last byte
   CURLcode result = CURLE_OK;
   std::size_t head_bytes = 0;
   bool enough = false, refused = false, too_large = false;
   std::array<char, CURL_ERROR_SIZE> text{};
 };
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.back() == '\r' || text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  return text;
-}
-
 // Callbacks of libcurl; an exception must not pass through it.
 std::size_t on_header(const char* data, std::size_t, std::size_t size, void* context) noexcept {
   Transfer& transfer = *static_cast<Transfer*>(context);
-  transfer.heard = transfer.timers.now();
+  transfer.last_byte = transfer.timers.now();
   std::string_view line(data, size);
   FetchHead& head = transfer.answer.head;
   if (line.starts_with("HTTP/")) {  // a new response begins: of a redirect, or after "100 Continue"
@@ -66,7 +61,8 @@ std::size_t on_header(const char* data, std::size_t, std::size_t size, void* con
   std::string name(line.substr(0, colon));
   for (char& c : name)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  head.fields.insert_or_assign(std::move(name), std::string(trimmed(line.substr(colon + 1))));
+  head.fields.insert_or_assign(std::move(name),
+                               std::string(trimmed_front(trimmed_back(line.substr(colon + 1), " \r\n"), " ")));
   return size;
 }
 
@@ -179,7 +175,7 @@ struct CurlLoop::Impl {
 
   static std::size_t on_body(const char* data, std::size_t, std::size_t size, void* context) noexcept {
     auto& [transfer, easy] = *static_cast<std::pair<Transfer&, CURL*>*>(context);
-    transfer.heard = transfer.timers.now();
+    transfer.last_byte = transfer.timers.now();
     FetchAnswer& answer = transfer.answer;
     read_status(easy, transfer.request.url, answer.head);
     const std::string_view bytes(data, size);
@@ -355,11 +351,11 @@ async::Task<FetchAnswer> CurlLoop::fetch(FetchRequest request) {
   {
     const Running running(*impl, handle.easy);
     while (!transfer.done.is_set() && !stalled) {
-      const MonoTime deadline = transfer.heard + impl->options.stall;
+      const MonoTime deadline = transfer.last_byte + impl->options.stall;
       auto waiting = until_done(transfer);
       const auto left = deadline - impl->timers.now();
       const auto ended = co_await async::with_timeout(impl->timers, left, std::move(waiting));
-      stalled = !ended && !transfer.done.is_set() && impl->timers.now() >= transfer.heard + impl->options.stall;
+      stalled = !ended && !transfer.done.is_set() && impl->timers.now() >= transfer.last_byte + impl->options.stall;
     }
     read_status(handle.easy, request.url, transfer.answer.head);
     if (FetchHead& head = transfer.answer.head; without_answer(head, transfer.result, stalled)) {

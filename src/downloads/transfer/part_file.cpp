@@ -12,6 +12,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/state_file.h"
 #include "downloads/errors.h"
 #include "downloads/transfer/progress_file.h"
 
@@ -121,14 +122,14 @@ Result<> PartFile::write(std::uint64_t at, std::string_view bytes) {
 }
 
 Result<> PartFile::record(const RangeSet& done) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (ended_) return {};
   if (::fdatasync(fd_.get()) != 0) return std::unexpected(disk_error(errno, "writing", folder_.part(file_.oid)));
   return save_progress(folder_.progress(file_.oid), {.size = file_.size, .done = done});
 }
 
 Result<> PartFile::abandon() {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   ended_ = true;
   auto removed = remove_part(folder_, file_.oid);
   if (!removed) return std::unexpected(std::move(removed.error()));
@@ -136,15 +137,14 @@ Result<> PartFile::abandon() {
 }
 
 Result<> PartFile::publish() {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (::fdatasync(fd_.get()) != 0) return std::unexpected(disk_error(errno, "writing", folder_.part(file_.oid)));
   const fs::path blob = folder_.blob(file_.oid);
   if (::rename(folder_.part(file_.oid).c_str(), blob.c_str()) != 0)
     return std::unexpected(disk_error(errno, "naming", blob));
   ended_ = true;
   // The name is synced before anything refers to it. A failure can't be helped on file systems without this.
-  const UniqueFd names(::open(blob.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (names) ::fsync(names.get());
+  sync_folder(blob.parent_path());
   ::unlink(folder_.progress(file_.oid).c_str());
   return {};
 }

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string_view>
 
 #include "base/error.h"
+#include "base/mutex.h"
 #include "base/unique_fd.h"
 #include "downloads/cache_layout.h"
 #include "downloads/hub/choice.h"
@@ -60,8 +60,8 @@ class PartFile {
   const TreeFile file_;
   const UniqueFd fd_;
   const RangeSet done_;
-  std::mutex mutex_;    // between record() and publish(), on threads that may wait for the disk
-  bool ended_ = false;  // published or abandoned
+  Mutex mutex_;                            // between record() and publish(), on threads that may wait for the disk
+  bool ended_ GUARDED_BY(mutex_) = false;  // published or abandoned
 };
 
 }  // namespace corral::downloads

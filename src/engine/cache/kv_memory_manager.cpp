@@ -52,7 +52,7 @@ Result<KvMemoryManager::Ensured> KvMemoryManager::ensure() {
 
 Result<KvMemoryManager::Ensured> KvMemoryManager::refuse(Error error) {
   if (!explain_ || !executor_) return std::unexpected(std::move(error));
-  const auto refusal = std::make_shared<Refusal>(std::move(error), clock_() + options_.most_explaining);
+  const auto refusal = std::make_shared<Refusal>(std::move(error), clock_() + options_.max_cause_wait);
   const auto find_out = [refusal, shape = shape_, explain = explain_, wake = wake_] {
     try {
       refusal->error = explain(refusal->error, shape);

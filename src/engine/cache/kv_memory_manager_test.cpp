@@ -101,7 +101,7 @@ TEST_F(KvMemoryManagerTest, ARefusalIsExplainedAside) {
   EXPECT_EQ(kv_->ensure(), Ensured::explaining);
   EXPECT_EQ(maker_->asked.size(), 1u) << "it isn't tried again meanwhile";
   EXPECT_FALSE(kv_->take_refusal());
-  EXPECT_EQ(kv_->explained_until(), now_ + WorkerOptions{}.most_explaining);
+  EXPECT_EQ(kv_->explained_until(), now_ + WorkerOptions{}.max_cause_wait);
   executor_->work();
   EXPECT_EQ(woken_, 1);
   const auto error = kv_->take_refusal();
@@ -116,7 +116,7 @@ TEST_F(KvMemoryManagerTest, AnExplanationThatTakesTooLongIsNotWaitedFor) {
   maker_->any = false;
   kv_->drop({});
   ASSERT_EQ(kv_->ensure(), Ensured::explaining);
-  now_ += WorkerOptions{}.most_explaining;
+  now_ += WorkerOptions{}.max_cause_wait;
   const auto error = kv_->take_refusal();
   ASSERT_TRUE(error);
   EXPECT_EQ(error->message, "too little");

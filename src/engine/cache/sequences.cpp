@@ -350,13 +350,13 @@ void Sequences::trim(Session& session, std::uint32_t tokens) {
 void Sequences::resync(Session& session) {
   if (session.sequence < 0) return;
   const std::uint32_t there = memory_->length(session.sequence);
-  const auto most = static_cast<std::uint32_t>(session.history.size()) - 1;  // one must stay pending
+  const auto max = static_cast<std::uint32_t>(session.history.size()) - 1;  // one must stay pending
   set_cached(session, there);
   // After an interrupted pass the position of a state is unknown: compute it again.
   if (!memory_->divisible()) {
     trim(session, 0);
-  } else if (there > most) {
-    trim(session, most);
+  } else if (there > max) {
+    trim(session, max);
   }
 }
 

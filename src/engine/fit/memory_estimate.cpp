@@ -319,8 +319,8 @@ Result<> check_contexts_fit(const Model& model, const EngineLoadOptions& options
   const auto params = context_params(model, options, {});
   if (!params) return std::unexpected(params.error());
   // Everything may be on one device.
-  const std::uint64_t most = bound(model, *params, options);
-  const auto has_room = [most](const DeviceBudget& pool) { return !pool.free || *pool.free >= most; };
+  const std::uint64_t max = bound(model, *params, options);
+  const auto has_room = [max](const DeviceBudget& pool) { return !pool.free || *pool.free >= max; };
   if (std::ranges::all_of(free, has_room)) return {};
   auto estimate = estimate_memory(options);
   if (!estimate) return std::unexpected(estimate.error());

@@ -1,8 +1,9 @@
 #include "engine/fit/memory_pools.h"
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
+
+#include "base/text.h"
 
 namespace corral::engine {
 namespace {
@@ -14,11 +15,7 @@ std::optional<std::uint64_t> free_of(std::span<const DeviceBudget> pools, std::s
 
 }  // namespace
 
-std::string device_name(ggml_backend_dev_t device) {
-  std::string name = ggml_backend_dev_name(device);
-  std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return name;
-}
+std::string device_name(ggml_backend_dev_t device) { return to_lower(ggml_backend_dev_name(device)); }
 
 std::vector<DeviceBudget> pools_of(const HostMemory& host, std::span<const ggml_backend_dev_t> gpus, MemoryScope have) {
   std::vector<DeviceBudget> pools;
@@ -35,10 +32,10 @@ std::vector<DeviceBudget> pools_of(const HostMemory& host, std::span<const ggml_
 }
 
 std::vector<MemoryNeed> too_small(const MemoryEstimate& needed, std::span<const DeviceBudget> pools) {
-  std::vector<MemoryNeed> lacking;
+  std::vector<MemoryNeed> missing;
   const auto compare = [&](std::string_view device, std::uint64_t need) {
     if (const auto free = free_of(pools, device); free && need > *free)
-      lacking.push_back({std::string(device), need, *free});
+      missing.push_back({std::string(device), need, *free});
   };
   std::uint64_t on_host = needed.unreclaimable();
   for (const DeviceMemory& device : needed.devices) on_host += device.integrated ? device.total() : 0;
@@ -46,7 +43,7 @@ std::vector<MemoryNeed> too_small(const MemoryEstimate& needed, std::span<const 
   for (const DeviceMemory& device : needed.devices) {
     if (!device.integrated && device.device != kHostDevice) compare(device.device, device.total());
   }
-  return lacking;
+  return missing;
 }
 
 std::vector<ContextMemory> context_room(std::span<const ContextShare> shares, std::uint64_t cells,

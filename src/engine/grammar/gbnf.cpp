@@ -221,12 +221,12 @@ class Parser {
         case '?':
         case '{': {
           const auto operation = at_;
-          const auto [least, most] = repetition();
+          const auto [min, max] = repetition();
           if (item == rule.size()) {
             at_ = operation;
             fault("nothing before the repetition that could be repeated");
           }
-          repeat(rule, item, least, most);
+          repeat(rule, item, min, max);
           skip_space(nested);
           continue;
         }
@@ -283,46 +283,46 @@ class Parser {
     add(rule, inverse ? Kind::not_token : Kind::token, static_cast<std::uint32_t>(id));
   }
 
-  static constexpr std::uint64_t kNoMost = std::numeric_limits<std::uint64_t>::max();
+  static constexpr std::uint64_t kUnbounded = std::numeric_limits<std::uint64_t>::max();
 
   std::pair<std::uint64_t, std::uint64_t> repetition() {
-    if (take('*')) return {0, kNoMost};
-    if (take('+')) return {1, kNoMost};
+    if (take('*')) return {0, kUnbounded};
+    if (take('+')) return {1, kUnbounded};
     if (take('?')) return {0, 1};
     ++at_;
     skip_space(true);
-    const auto least = number();
-    auto most = least;
+    const auto min = number();
+    auto max = min;
     skip_space(true);
     if (take(',')) {
       skip_space(true);
-      most = is_digit(peek()) ? number() : kNoMost;
+      max = is_digit(peek()) ? number() : kUnbounded;
       skip_space(true);
     }
     if (!take('}')) expected("',' or '}'");
-    if (least > kMaxRepetition) fault(fmt::format("repeated {} times, at most {} are allowed", least, kMaxRepetition));
-    if (most < least) fault(fmt::format("repeated at least {} and at most {} times", least, most));
-    return {least, most > kMaxRepetition ? kNoMost : most};
+    if (min > kMaxRepetition) fault(fmt::format("repeated {} times, at most {} are allowed", min, kMaxRepetition));
+    if (max < min) fault(fmt::format("repeated at least {} and at most {} times", min, max));
+    return {min, max > kMaxRepetition ? kUnbounded : max};
   }
 
   // S{2,4} is S S s where s is S s' or nothing, and s' is S or nothing; S{2,} is S S s where s is S s or nothing.
-  void repeat(Rule& rule, std::size_t item, std::uint64_t least, std::uint64_t most) {
+  void repeat(Rule& rule, std::size_t item, std::uint64_t min, std::uint64_t max) {
     const Rule repeated(rule.begin() + static_cast<std::ptrdiff_t>(item), rule.end());
-    if (least == 0) {
+    if (min == 0) {
       rule.resize(item);
     } else {
-      for (std::uint64_t i = 1; i < least; ++i) {
+      for (std::uint64_t i = 1; i < min; ++i) {
         grow(repeated.size());
         rule.insert(rule.end(), repeated.begin(), repeated.end());
       }
     }
-    const auto optional = most == kNoMost ? 1 : most - least;
+    const auto optional = max == kUnbounded ? 1 : max - min;
     std::optional<std::uint32_t> inner;
     for (std::uint64_t i = 0; i < optional; ++i) {
       grow(repeated.size() + 3);
       const auto id = rules_.unnamed(at_);
       auto rest = repeated;
-      if (most == kNoMost) inner = id;
+      if (max == kUnbounded) inner = id;
       if (inner) rest.push_back({Kind::rule, *inner});
       rest.push_back({Kind::alternative, 0});
       rest.push_back({Kind::end, 0});

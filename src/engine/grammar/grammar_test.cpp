@@ -171,39 +171,39 @@ std::unique_ptr<GrammarFollower> lazy(GrammarOptions options) {
   return std::make_unique<GrammarFollower>(*shared);
 }
 
-void say(GrammarFollower& one, std::string_view text) {
+void accept_text(GrammarFollower& one, std::string_view text) {
   for (const char c : text) one.accept(static_cast<unsigned char>(c));
 }
 
 TEST(Grammar, TriggersOfEachKind) {
   const std::string gbnf = R"(root ::= "<call>" [a-z]+)";
   auto word = lazy({.gbnf = gbnf, .trigger_words = {"<call>"}});
-  say(*word, "some text < <cal <call");
+  accept_text(*word, "some text < <cal <call");
   EXPECT_FALSE(word->counts());
-  say(*word, ">");
+  accept_text(*word, ">");
   EXPECT_TRUE(word->counts());
   EXPECT_FALSE(word->allows('!'));
   EXPECT_TRUE(word->allows('a'));
 
   auto group = lazy({.gbnf = R"(root ::= "b" "c")", .trigger_patterns = {"[\\s\\S]*?a(b)[\\s\\S]*"}});
-  say(*group, "xab");
+  accept_text(*group, "xab");
   EXPECT_TRUE(group->counts());
   EXPECT_TRUE(group->allows('c'));
   EXPECT_FALSE(group->allows('b'));
 
   auto start = lazy({.gbnf = R"(root ::= " to" "!")", .trigger_patterns = {"^\\s+to$"}});
-  say(*start, " to");
+  accept_text(*start, " to");
   EXPECT_TRUE(start->counts());
   auto late = lazy({.gbnf = R"(root ::= " to" "!")", .trigger_patterns = {"^\\s+to$"}});
-  say(*late, "x to");
+  accept_text(*late, "x to");
   EXPECT_FALSE(late->counts());
 
   auto ahead = lazy({.gbnf = R"(root ::= ">>>" [a-z]+)", .trigger_patterns = {">>>(?!all)"}});
-  say(*ahead, ">>>");
+  accept_text(*ahead, ">>>");
   EXPECT_TRUE(ahead->counts());
 
   auto token = lazy({.gbnf = R"(root ::= "!" "?")", .trigger_tokens = {'!'}});
-  say(*token, "what!");
+  accept_text(*token, "what!");
   EXPECT_TRUE(token->counts());
   EXPECT_FALSE(token->allows('!'));
 }

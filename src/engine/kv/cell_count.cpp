@@ -83,9 +83,9 @@ std::uint32_t CellCount::own(std::int32_t sequence) const {
   std::uint32_t own = 0;
   for (const Part& part : found->second) {
     const auto& users = part.run->users;
-    const auto most = users.rbegin();
-    if (most->first != part.cells || most->second > 1) continue;
-    const auto next = std::next(most);
+    const auto largest = users.rbegin();
+    if (largest->first != part.cells || largest->second > 1) continue;
+    const auto next = std::next(largest);
     own += part.cells - (next == users.rend() ? 0 : next->first);
   }
   return own;

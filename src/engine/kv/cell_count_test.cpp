@@ -29,7 +29,7 @@ TEST(CellCount, SharedCellsCountOnceUntilTheLastLetsGo) {
 // Against the cells themselves, numbered.
 TEST(CellCount, EqualsCountingThem) {
   std::mt19937 random(1);
-  for (int life = 0; life < 200; ++life) {
+  for (int run = 0; run < 200; ++run) {
     CellCount cells;
     std::vector<std::vector<int>> sequences(6);
     int next = 0;
@@ -49,7 +49,7 @@ TEST(CellCount, EqualsCountingThem) {
       }
       std::set<int> taken;
       for (const auto& sequence : sequences) taken.insert(sequence.begin(), sequence.end());
-      ASSERT_EQ(cells.used(), taken.size()) << "life " << life << ", step " << step;
+      ASSERT_EQ(cells.used(), taken.size()) << "life " << run << ", step " << step;
       std::set<int> both(own.begin(), own.end()), rest;
       both.insert(other.begin(), other.end());
       ASSERT_EQ(cells.used_by(std::array{a, b, b}), both.size());

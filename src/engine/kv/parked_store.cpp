@@ -14,18 +14,18 @@ std::uint64_t memory_bytes(const Parked& parked) { return parked.bytes.size() + 
 }  // namespace
 
 ParkedStore::~ParkedStore() {
-  const std::scoped_lock lock(alive_->mutex);
+  const MutexLock lock(alive_->mutex);
   alive_->store = nullptr;
 }
 
 void ParkedStore::when_read(std::move_only_function<void()> call) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   when_read_.push_back(std::move(call));
 }
 
 template <typename Call>
-auto ParkedStore::guarded(Call call) {
-  const std::scoped_lock lock(mutex_);
+auto ParkedStore::guarded(Call call) NO_THREAD_SAFETY_ANALYSIS {
+  const MutexLock lock(mutex_);
   try {
     return call();
   } catch (...) {
@@ -44,7 +44,7 @@ bool ParkedStore::put(Parked parked) {
   if (parked.tokens.empty() || memory_bytes(parked) > options_.memory_bytes) return false;
   auto shared = std::make_shared<const Parked>(std::move(parked));
   Freed freed(options_.executor);
-  return guarded([&] {
+  return guarded([&]() REQUIRES(mutex_) {
     if (const auto id = admit(shared->tokens, now(), freed)) {
       if (Entry& entry = entries_.at(*id); entry.parked == nullptr) remember(entry, std::move(shared), freed);
     }
@@ -56,7 +56,7 @@ std::optional<ParkedStore::Id> ParkedStore::put_own(Parked parked, Id former) {
   if (parked.tokens.empty() || memory_bytes(parked) > options_.memory_bytes) return std::nullopt;
   auto shared = std::make_shared<const Parked>(std::move(parked));
   Freed freed(options_.executor);
-  return guarded([&]() -> std::optional<Id> {
+  return guarded([&]() REQUIRES(mutex_) -> std::optional<Id> {
     if (const auto found = entries_.find(former); found != entries_.end()) {
       const auto& kept = found->second.parked->tokens;
       const bool covers = common_prefix(kept, shared->tokens) == shared->tokens.size();
@@ -72,7 +72,7 @@ std::optional<ParkedStore::Id> ParkedStore::put_own(Parked parked, Id former) {
 }
 
 std::optional<ParkedStore::Hit> ParkedStore::own(Id id, std::span<const Token> wanted) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = entries_.find(id);
   if (found != entries_.end()) {
     const auto& parked = found->second.parked;
@@ -89,8 +89,8 @@ std::optional<ParkedStore::Hit> ParkedStore::own(Id id, std::span<const Token> w
 
 bool ParkedStore::covers(std::span<const Token> tokens) const {
   bool found = false;
-  const std::scoped_lock lock(mutex_);
-  index_.visit(tokens, static_cast<std::uint32_t>(tokens.size()), [&](const RadixIndex::Match& match) {
+  const MutexLock lock(mutex_);
+  index_.visit(tokens, static_cast<std::uint32_t>(tokens.size()), [&](const RadixIndex::Match& match) REQUIRES(mutex_) {
     found = !options_.whole_only || index_.length(match.owner) == tokens.size();
     return found;
   });
@@ -98,7 +98,7 @@ bool ParkedStore::covers(std::span<const Token> tokens) const {
 }
 
 ParkedStore::Found ParkedStore::find(std::span<const Token> wanted, std::uint32_t least, Files files) {
-  return guarded([&]() -> Found {
+  return guarded([&]() REQUIRES(mutex_) -> Found {
     while (const auto match = choose(wanted, std::max(least, 1u), files != Files::ignored)) {
       Entry& entry = entries_.at(match->owner);
       entry.used = now();
@@ -135,7 +135,7 @@ bool ParkedStore::begin_reading(Id id) {
   if (!options_.disk) return false;
   Entry& entry = entries_.at(id);
   entry.reading = options_.disk->run([alive = alive_, id, file = entry.file] {
-    const std::scoped_lock using_it(alive->mutex);
+    const MutexLock using_it(alive->mutex);
     if (alive->store != nullptr) alive->store->read_aside(id, file);
   });
   return entry.reading;
@@ -153,7 +153,7 @@ void ParkedStore::read_aside(Id id, const std::filesystem::path& file) {
 }
 
 void ParkedStore::end_reading(Id id) noexcept {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (const auto found = entries_.find(id); found != entries_.end()) found->second.reading = false;
   for (auto& call : when_read_) call();
 }
@@ -161,7 +161,7 @@ void ParkedStore::end_reading(Id id) noexcept {
 // Takes the result of a read. A failed read forgets the entry.
 void ParkedStore::take_in(Id id, Result<Parked> read) {
   Freed freed;
-  guarded([&] {
+  guarded([&]() REQUIRES(mutex_) {
     const auto found = entries_.find(id);
     if (found == entries_.end() || found->second.parked != nullptr) return;
     // Another process may have stored other tokens with the same hash.
@@ -178,13 +178,13 @@ void ParkedStore::take_in(Id id, Result<Parked> read) {
 
 void ParkedStore::erase(Id id) {
   Freed freed(options_.executor);
-  guarded([&] {
+  guarded([&]() REQUIRES(mutex_) {
     if (entries_.contains(id)) drop(id, freed);
   });
 }
 
 ParkedStats ParkedStore::stats() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   ParkedStats stats = counts_;
   stats.entries = entries_.size();
   for (const auto& [id, entry] : entries_) {
@@ -201,7 +201,7 @@ std::optional<RadixIndex::Match> ParkedStore::choose(std::span<const Token> want
   std::optional<RadixIndex::Match> chosen;
   // Among equal matches prefers entries in memory, then short ones, since a restore copies all bytes.
   std::tuple<bool, std::uint32_t> cost;
-  index_.visit(wanted, least, [&](const RadixIndex::Match& match) {
+  index_.visit(wanted, least, [&](const RadixIndex::Match& match) REQUIRES(mutex_) {
     if (chosen && match.length < chosen->length) return true;
     const std::uint32_t length = *index_.length(match.owner);
     const bool in_memory = entries_.at(match.owner).parked != nullptr;
@@ -219,7 +219,7 @@ std::optional<RadixIndex::Match> ParkedStore::choose(std::span<const Token> want
 std::optional<ParkedStore::Id> ParkedStore::admit(std::span<const Token> tokens, Time used, Freed& freed) {
   std::optional<Id> same, longer;
   std::vector<Id> beginnings;
-  index_.visit(tokens, 1, [&](const RadixIndex::Match& match) {
+  index_.visit(tokens, 1, [&](const RadixIndex::Match& match) REQUIRES(mutex_) {
     const std::uint32_t length = *index_.length(match.owner);
     if (match.length == tokens.size() && length == tokens.size()) {
       same = match.owner;

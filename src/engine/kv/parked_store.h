@@ -13,7 +13,6 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,6 +20,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/mutex.h"
 #include "engine/kv/parked_file.h"
 #include "engine/kv/radix_index.h"
 #include "engine/threads/background_executor.h"
@@ -155,47 +155,47 @@ class ParkedStore {
   void read_aside(Id id, const std::filesystem::path& file);
   void take_in(Id id, Result<Parked> read);
   void end_reading(Id id) noexcept;
-  Result<std::vector<Candidate>> candidates(Saved& saved);
-  Result<> write(const Candidate& candidate);
+  Result<std::vector<Candidate>> candidates(Saved& saved) REQUIRES(saving_);
+  Result<> write(const Candidate& candidate) REQUIRES(saving_);
 
   // Calls `call` with the mutex held. If it throws, forgets all entries.
   template <typename Call>
-  auto guarded(Call call);
-  void forget_all() noexcept;
+  auto guarded(Call call) EXCLUDES(mutex_);
+  void forget_all() noexcept REQUIRES(mutex_);
 
-  // With the mutex held.
   std::optional<RadixIndex::Match> choose(std::span<const Token> wanted, std::uint32_t least,
-                                          bool in_files = true) const;
+                                          bool in_files = true) const REQUIRES(mutex_);
   // The entry for these tokens: the existing one, or a new one in place of its prefixes; none if a longer one covers
   // them.
-  std::optional<Id> admit(std::span<const Token> tokens, Time used, Freed& freed);
-  void remember(Entry& entry, std::shared_ptr<const Parked> parked, Freed& freed);
-  void release(Entry& entry, Freed& freed);
-  void drop(Id id, Freed& freed);
-  void set_file(Entry& entry, std::filesystem::path file, std::uint64_t bytes);
-  void file_gone(Id id);
-  bool begin_reading(Id id);
-  Time now();
+  std::optional<Id> admit(std::span<const Token> tokens, Time used, Freed& freed) REQUIRES(mutex_);
+  void remember(Entry& entry, std::shared_ptr<const Parked> parked, Freed& freed) REQUIRES(mutex_);
+  void release(Entry& entry, Freed& freed) REQUIRES(mutex_);
+  void drop(Id id, Freed& freed) REQUIRES(mutex_);
+  void set_file(Entry& entry, std::filesystem::path file, std::uint64_t bytes) REQUIRES(mutex_);
+  void file_gone(Id id) REQUIRES(mutex_);
+  bool begin_reading(Id id) REQUIRES(mutex_);
+  Time now() REQUIRES(mutex_);
 
   const ParkedStoreOptions options_;
 
-  std::mutex saving_;  // one save at a time; taken before mutex_
+  Mutex saving_ ACQUIRED_BEFORE(mutex_);  // one save at a time
 
-  mutable std::mutex mutex_;  // guards all below
-  RadixIndex index_;
-  std::unordered_map<Id, Entry> entries_;
-  std::vector<std::filesystem::path> stale_;  // files whose entries were replaced; removed by the next save
-  std::uint64_t memory_ = 0;                  // bytes
-  Id last_id_ = 0;
-  Time last_used_ = Time::min();
-  ParkedStats counts_;  // its counters only
-  std::vector<std::move_only_function<void()>> when_read_;
+  mutable Mutex mutex_;
+  RadixIndex index_ GUARDED_BY(mutex_);
+  std::unordered_map<Id, Entry> entries_ GUARDED_BY(mutex_);
+  std::vector<std::filesystem::path> stale_
+      GUARDED_BY(mutex_);                        // files whose entries were replaced; removed by the next save
+  std::uint64_t memory_ GUARDED_BY(mutex_) = 0;  // bytes
+  Id last_id_ GUARDED_BY(mutex_) = 0;
+  Time last_used_ GUARDED_BY(mutex_) = Time::min();
+  ParkedStats counts_ GUARDED_BY(mutex_);  // its counters only
+  std::vector<std::move_only_function<void()>> when_read_ GUARDED_BY(mutex_);
 
   // Tasks of the executor that outlive the store do nothing.
   struct Alive {
     explicit Alive(ParkedStore* owner) : store(owner) {}
-    std::mutex mutex;  // held while a task uses the store
-    ParkedStore* store;
+    Mutex mutex;  // held while a task uses the store
+    ParkedStore* store GUARDED_BY(mutex);
   };
   const std::shared_ptr<Alive> alive_ = std::make_shared<Alive>(this);
 };

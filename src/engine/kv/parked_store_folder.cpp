@@ -49,7 +49,7 @@ Result<> ParkedStore::open() {
       continue;
     }
     Freed freed;
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto id = admit(*tokens, file.used, freed);
     if (!id) {
       stale_.push_back(std::move(file.path));
@@ -63,7 +63,7 @@ Result<> ParkedStore::open() {
 Result<ParkedStore::Saved> ParkedStore::save() {
   Saved saved;
   if (options_.folder.empty()) return saved;
-  const std::scoped_lock saving(saving_);
+  const MutexLock saving(saving_);
   std::error_code error;
   if (fs::create_directories(options_.folder, error)) {
     // Conversations are private.
@@ -86,7 +86,7 @@ Result<ParkedStore::Saved> ParkedStore::save() {
       if (candidate.parked != nullptr) to_write.push_back(std::move(candidate));
     } else if (candidate.parked == nullptr) {
       if (fs::remove(candidate.file, error)) ++saved.removed;
-      const std::scoped_lock lock(mutex_);
+      const MutexLock lock(mutex_);
       file_gone(candidate.id);
     }
   }
@@ -99,7 +99,7 @@ Result<ParkedStore::Saved> ParkedStore::save() {
 
 std::uint64_t ParkedStore::let_go_of_saved() {
   Freed freed;
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::uint64_t before = memory_;
   for (auto& [id, entry] : entries_) {
     if (!entry.file.empty()) release(entry, freed);
@@ -110,7 +110,7 @@ std::uint64_t ParkedStore::let_go_of_saved() {
 Result<std::vector<ParkedStore::Candidate>> ParkedStore::candidates(Saved& saved) {
   std::vector<fs::path> stale;
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     stale.swap(stale_);
   }
   std::error_code ignored;
@@ -120,7 +120,7 @@ Result<std::vector<ParkedStore::Candidate>> ParkedStore::candidates(Saved& saved
   if (!files) return std::unexpected(std::move(files.error()));
   std::vector<Candidate> all;
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     std::map<fs::path, Id> known;
     for (const auto& [id, entry] : entries_) {
       if (!entry.file.empty()) known.emplace(entry.file, id);
@@ -152,7 +152,7 @@ Result<> ParkedStore::write(const Candidate& candidate) {
   if (Result<> written = write_parked(file, options_.fingerprint, *candidate.parked); !written) return written;
   std::error_code ignored;
   fs::last_write_time(file, candidate.used, ignored);
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (const auto found = entries_.find(candidate.id); found != entries_.end()) {
     set_file(found->second, file, candidate.bytes);
   } else {

@@ -47,7 +47,7 @@ constexpr std::uint64_t kOneThreadBytes = 16 << 20;
 
 std::uint32_t output_rows(const Model& model, const EngineLoadOptions& options) {
   if (!model.memory_rules().drafts) return options.max_sequences;  // rejected draft tokens could not be removed
-  return options.max_sequences + max_guesses(options.max_sequences, options.speculative.max_tokens) + kMaxPadding;
+  return options.max_sequences + max_draft_tokens(options.max_sequences, options.speculative.max_tokens) + kMaxPadding;
 }
 
 std::uint32_t worker_count(const EngineLoadOptions& options) { return options.workers.value_or(1); }

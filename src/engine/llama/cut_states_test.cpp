@@ -82,10 +82,10 @@ TEST_P(CutStates, AreNobodysAfterwards) {
       }
       for (const std::int32_t sequence : {1, 0, 2}) {
         const std::vector<float> now = logits(*context_, history, sequence);
-        double most = 0;
-        for (std::size_t i = 0; i < now.size(); ++i) most = std::max<double>(most, std::abs(now[i] - right[i]));
-        EXPECT_LT(most, 1e-3) << "sequence " << sequence << (aborted ? ", aborted" : ", failed")
-                              << (idle ? ", with an idle one" : "");
+        double max = 0;
+        for (std::size_t i = 0; i < now.size(); ++i) max = std::max<double>(max, std::abs(now[i] - right[i]));
+        EXPECT_LT(max, 1e-3) << "sequence " << sequence << (aborted ? ", aborted" : ", failed")
+                             << (idle ? ", with an idle one" : "");
       }
     }
   }

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/text.h"
 #include "engine/values/errors.h"
 
 namespace corral::engine {
@@ -22,10 +22,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kKinds = 
 std::string_view library_of(std::string_view backend) {
   const auto* const row = std::ranges::find(kKinds, backend, &std::pair<std::string_view, std::string_view>::first);
   return row == kKinds.end() ? std::string_view() : row->second;
-}
-
-bool same_name(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
 bool is_gpu(const FoundDevice& device) {
@@ -67,7 +63,7 @@ Result<std::vector<FoundDevice>> choose_gpus(std::span<const FoundDevice> device
   if (names.empty()) return gpus;
   std::vector<FoundDevice> chosen;
   for (const std::string& name : names) {
-    const auto is_it = [&](const FoundDevice& device) { return same_name(device.name, name); };
+    const auto is_it = [&](const FoundDevice& device) { return equal_ignoring_case(device.name, name); };
     const auto found = std::ranges::find_if(gpus, is_it);
     if (found == gpus.end()) {
       std::vector<std::string_view> there;

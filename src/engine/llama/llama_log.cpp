@@ -7,17 +7,18 @@
 #include <llama.h>
 
 #include "base/log.h"
+#include "base/mutex.h"
 
 namespace corral::engine {
 namespace {
 
 // State of libllama's one log. A function-local static, never destroyed before libllama's last line.
 struct LogRouter {
-  std::mutex mutex;
-  std::string partial;
-  log::Level partial_level = log::Level::debug;
-  bool partial_bad = false;
-  std::vector<LogCapture*> captures;
+  Mutex mutex;
+  std::string partial GUARDED_BY(mutex);
+  log::Level partial_level GUARDED_BY(mutex) = log::Level::debug;
+  bool partial_bad GUARDED_BY(mutex) = false;
+  std::vector<LogCapture*> captures GUARDED_BY(mutex);
 };
 
 LogRouter& router() {
@@ -28,7 +29,7 @@ LogRouter& router() {
 // Such lines end with bytes of the file.
 constexpr std::string_view kBytesFollow = "invalid magic characters";
 
-void route_line(LogRouter& r, std::string line) {
+void route_line(LogRouter& r, std::string line) REQUIRES(r.mutex) {
   if (line.empty()) return;
   if (const auto at = line.find(kBytesFollow); at != std::string::npos) line.resize(at + kBytesFollow.size());
   log::write(r.partial_level, "llama", line);
@@ -39,7 +40,7 @@ void route_line(LogRouter& r, std::string line) {
 
 void on_log(ggml_log_level level, const char* text, void*) {
   LogRouter& r = router();
-  const std::scoped_lock lock(r.mutex);
+  const MutexLock lock(r.mutex);
   if (level != GGML_LOG_LEVEL_CONT) {
     // Failures reach the caller as an Error; the log line has further details.
     r.partial_bad = level == GGML_LOG_LEVEL_ERROR || level == GGML_LOG_LEVEL_WARN;
@@ -58,24 +59,24 @@ void on_log(ggml_log_level level, const char* text, void*) {
 void install_llama_log() { llama_log_set(on_log, nullptr); }
 
 LogCapture::LogCapture() {
-  const std::scoped_lock lock(router().mutex);
+  const MutexLock lock(router().mutex);
   router().captures.push_back(this);
 }
 
 LogCapture::~LogCapture() {
-  const std::scoped_lock lock(router().mutex);
+  const MutexLock lock(router().mutex);
   std::erase(router().captures, this);
 }
 
 void LogCapture::add(std::string line, bool error) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   auto& lines = error ? errors_ : warnings_;
   lines.push_back(std::move(line));
   if (lines.size() > kKept) lines.erase(lines.begin());
 }
 
 std::string LogCapture::text() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return fmt::format("{}", fmt::join(errors_.empty() ? warnings_ : errors_, "; "));
 }
 
@@ -87,7 +88,7 @@ std::string LogCapture::text_or(std::string_view otherwise) const {
 bool LogCapture::speaks_of_memory() const {
   static constexpr std::string_view kWords[] = {"failed to allocate", "unable to allocate", "out of memory",
                                                 "bad_alloc"};
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto speaks = [](const std::string& line) {
     return std::ranges::any_of(kWords, [&](std::string_view words) { return line.contains(words); });
   };

@@ -1,10 +1,10 @@
 // libllama's and ggml's log, which is one per process: split into lines, forwarded, and kept as the cause of a failure.
 #pragma once
 
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "engine/llama/backends.h"
 
 namespace corral::engine {
@@ -30,8 +30,8 @@ class LogCapture {
 
  private:
   static constexpr std::size_t kKept = 4;
-  mutable std::mutex mutex_;
-  std::vector<std::string> errors_, warnings_;
+  mutable Mutex mutex_;
+  std::vector<std::string> errors_ GUARDED_BY(mutex_), warnings_ GUARDED_BY(mutex_);
 };
 
 }  // namespace corral::engine

@@ -38,7 +38,7 @@ struct Slow {
   std::string_view name;
   std::string_view characters;
   ClassOf class_of;
-  std::size_t most;  // in one run: it takes 30 ms of a core, and one of twice as many four times as long
+  std::size_t max;  // in one run: it takes 30 ms of a core, and one of twice as many four times as long
 };
 constexpr Slow kSlow[] = {
     {"superbpe", "digits", digit, 1000},      // "(?=(\d{3})+(?!\d))" reads the rest of the run at each of its digits
@@ -96,12 +96,12 @@ Result<std::size_t> Pretokenizer::stack_for(std::string_view text) const {
   }
   for (const auto& slow : kSlow) {
     if (slow.name != name_) continue;
-    const auto runs = runs_of(text, slow.class_of, slow.most / 16);
-    if (runs.squares <= static_cast<double>(slow.most) * static_cast<double>(slow.most)) continue;
+    const auto runs = runs_of(text, slow.class_of, slow.max / 16);
+    if (runs.squares <= static_cast<double>(slow.max) * static_cast<double>(slow.max)) continue;
     return fail(errc::input_too_long,
                 fmt::format("the text has a run of {} {}, and all such runs together would take the tokenizer of this "
                             "model ('{}') longer than one of {}: shorten or split them",
-                            runs.longest, slow.characters, slow.name, slow.most));
+                            runs.longest, slow.characters, slow.name, slow.max));
   }
   return std::max(kOrdinaryStack, stretch * kStackPerByte);
 }

@@ -48,7 +48,7 @@ TEST(Pretokenizer, AMillionOfOneLetterBecomeTokens) {
 TEST(Pretokenizer, RunsThatTakeTheSquareOfTheirLengthAreRefused) {
   struct Row {
     std::string pre, text;
-    std::string_view said;  // empty: it becomes tokens
+    std::string_view message;  // empty: it becomes tokens
   };
   const Row rows[] = {
       {"superbpe", std::string(20'000, '7'), "a run of 20000 digits"},
@@ -65,10 +65,10 @@ TEST(Pretokenizer, RunsThatTakeTheSquareOfTheirLengthAreRefused) {
   };
   for (const auto& row : rows) {
     const auto tokens = load_with(row.pre)->tokenize(row.text, false, false);
-    ASSERT_EQ(tokens.has_value(), row.said.empty()) << row.pre << ' ' << row.text.size();
+    ASSERT_EQ(tokens.has_value(), row.message.empty()) << row.pre << ' ' << row.text.size();
     if (tokens) continue;
     EXPECT_EQ(tokens.error().code, errc::input_too_long);
-    EXPECT_THAT(tokens.error().message, HasSubstr(row.said));
+    EXPECT_THAT(tokens.error().message, HasSubstr(row.message));
     EXPECT_LT(tokens.error().message.size(), 300u);
   }
 }

@@ -51,8 +51,8 @@ MachineShare own_devices(const EngineLoadOptions& options, std::span<const Found
   MachineShare machine{.share = options.own_share};
   for (const FoundDevice& gpu : gpus) {
     const std::size_t place = machine.devices.size();
-    const bool said = place < options.tensor_split.size();
-    machine.devices.push_back({gpu.handle, said                            ? options.tensor_split[place]
+    const bool has_share = place < options.tensor_split.size();
+    machine.devices.push_back({gpu.handle, has_share                       ? options.tensor_split[place]
                                            : !options.tensor_split.empty() ? 0.0F
                                                                            : memory_of(gpu.handle)});
   }

@@ -4,22 +4,21 @@
 
 namespace corral::engine {
 
-void find_filler_rows(const KvMemory& memory, const PaddedPass& pass, std::vector<PaddingRow>& found) {
+void find_padding_rows(const KvMemory& memory, const PaddedPass& pass, std::vector<PaddingRow>& found) {
   found.clear();
   if (!memory.takes_padding()) return;
   if (memory.shape().unified()) {
     const std::int32_t sequence = memory.spare_sequence();
     const std::uint32_t free = memory.free_cells();
     const std::uint32_t room = free - std::min(free, pass.rows);
-    for (std::uint32_t i = 0; i < std::min(pass.most, room); ++i)
-      found.push_back({.sequence = sequence, .position = i});
+    for (std::uint32_t i = 0; i < std::min(pass.max, room); ++i) found.push_back({.sequence = sequence, .position = i});
     return;
   }
   // One row for each free part. Not in a part that is longer than those of the pass: all would take as long as that
   // one.
   if (pass.rows > pass.sessions) return;
   const std::uint32_t longest = std::min(pass.longest, memory.cells_per_sequence() - 1);
-  const std::uint32_t end = std::min(pass.sessions + pass.most, memory.sequence_ids());
+  const std::uint32_t end = std::min(pass.sessions + pass.max, memory.sequence_ids());
   for (std::uint32_t part = pass.sessions; part < end; ++part) {
     const auto sequence = memory.first_sequence() + static_cast<std::int32_t>(part);
     const std::uint32_t length = memory.length(sequence);
@@ -28,7 +27,7 @@ void find_filler_rows(const KvMemory& memory, const PaddedPass& pass, std::vecto
   }
 }
 
-void clear_filler_rows(KvMemory& memory, std::span<const PaddingRow> rows) {
+void clear_padding_rows(KvMemory& memory, std::span<const PaddingRow> rows) {
   for (const PaddingRow& row : rows) {
     if (memory.length(row.sequence) > row.position) memory.trim(row.sequence, row.position);
   }

@@ -18,11 +18,11 @@ struct PaddedPass {
   std::uint32_t rows = 0;      // without padding rows
   std::uint32_t sessions = 0;  // all that run; in a split layout they have the lowest sequences without gaps
   std::uint32_t longest = 0;   // most cells of one of these sessions
-  std::uint32_t most = 0;      // padding rows
+  std::uint32_t max = 0;       // padding rows
 };
 
-void find_filler_rows(const KvMemory& memory, const PaddedPass& pass, std::vector<PaddingRow>& found);
+void find_padding_rows(const KvMemory& memory, const PaddedPass& pass, std::vector<PaddingRow>& found);
 // Removes their cells after the pass.
-void clear_filler_rows(KvMemory& memory, std::span<const PaddingRow> rows);
+void clear_padding_rows(KvMemory& memory, std::span<const PaddingRow> rows);
 
 }  // namespace corral::engine

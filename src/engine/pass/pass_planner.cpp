@@ -73,12 +73,12 @@ void PassPlanner::find_padding(Pass& pass, std::uint32_t rows) const {
   std::uint32_t longest = 0;
   for (const PassItem& item : pass.items) longest = std::max(longest, item.session->in_cache);
   const std::uint32_t room = batch_ - std::min(batch_, rows);
-  find_filler_rows(*kv_,
-                   {.rows = rows,
-                    .sessions = static_cast<std::uint32_t>(pass.items.size()),
-                    .longest = longest,
-                    .most = std::min(costs_.max_padding(), room)},
-                   pass.padding);
+  find_padding_rows(*kv_,
+                    {.rows = rows,
+                     .sessions = static_cast<std::uint32_t>(pass.items.size()),
+                     .longest = longest,
+                     .max = std::min(costs_.max_padding(), room)},
+                    pass.padding);
 }
 
 void PassPlanner::fill_up(Pass& pass) {

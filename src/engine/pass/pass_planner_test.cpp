@@ -12,7 +12,7 @@ namespace {
 class SureDrafter final : public Drafter {
  public:
   void draft(SessionId, std::span<const Token>, const DraftBudget& budget, std::vector<DraftToken>& to) override {
-    to.insert(to.end(), budget.most, {.token = 7, .probability = 1});
+    to.insert(to.end(), budget.max, {.token = 7, .probability = 1});
   }
   void forget(SessionId) override {}
   void downsize() override { throw std::bad_alloc(); }

@@ -12,7 +12,7 @@ Speculator::Speculator(std::unique_ptr<Drafter> drafter, const KvMemoryManager& 
       kv_(kv),
       costs_(costs),
       batch_(batch),
-      most_(options.draft_tokens),
+      max_tokens_(options.draft_tokens),
       max_running_(options.draft_active) {}
 
 void Speculator::forget(SessionId session) {
@@ -31,7 +31,7 @@ void Speculator::start_over() noexcept {
 }
 
 bool Speculator::may_draft(const Pass& pass, std::size_t running) const {
-  if (!drafter_ || most_ == 0 || pass.measuring || pass.alone || pass.items.empty()) return false;
+  if (!drafter_ || max_tokens_ == 0 || pass.measuring || pass.alone || pass.items.empty()) return false;
   return kv_->divisible() && running <= max_running_ && pass.streams_only();
 }
 
@@ -53,10 +53,10 @@ void Speculator::draft(Pass& pass, std::uint32_t room) {
     item.first_draft = static_cast<std::uint32_t>(pass.drafts.size());
     // The last token of an answer has no draft token behind it: all rows may become part of the answer.
     const std::uint32_t ends = std::max(1u, item.session->remaining()) - 1;
-    const std::uint32_t most = std::min({most_, ends, room, room_behind(*item.session)});
-    if (most > 0)
+    const std::uint32_t max = std::min({max_tokens_, ends, room, room_behind(*item.session)});
+    if (max > 0)
       drafter_->draft(item.session->shared->id, item.session->history,
-                      {.most = most, .rows = rows, .costs = costs_.rows()}, pass.drafts);
+                      {.max = max, .rows = rows, .costs = costs_.rows()}, pass.drafts);
     item.drafted = static_cast<std::uint32_t>(pass.drafts.size()) - item.first_draft;
   }
 }
@@ -66,11 +66,11 @@ void Speculator::choose(Pass& pass, std::uint32_t room) {
   lists_.clear();
   for (const PassItem& item : pass.items) {
     lists_.push_back(
-        {.drafts = std::span(pass.drafts).subspan(item.first_draft, item.drafted), .most = room_behind(*item.session)});
+        {.drafts = std::span(pass.drafts).subspan(item.first_draft, item.drafted), .max = room_behind(*item.session)});
   }
   // A split layout computes sequences with different numbers of tokens one after another.
-  const std::uint32_t most = std::min({max_guesses(rows, most_), batch_ - rows, room});
-  choose_guesses(lists_, costs_.rows(), {.most = most, .equal = !kv_.shape().unified()});
+  const std::uint32_t max = std::min({max_draft_tokens(rows, max_tokens_), batch_ - rows, room});
+  choose_drafts(lists_, costs_.rows(), {.max = max, .equal = !kv_.shape().unified()});
   for (std::size_t i = 0; i < pass.items.size(); ++i) {
     PassItem& item = pass.items[i];
     item.drafted = std::min(item.drafted, lists_[i].rows);

@@ -40,7 +40,7 @@ class Speculator {
   const KvMemoryManager& kv_;
   const CostModel& costs_;
   const std::uint32_t batch_;
-  const std::uint32_t most_, max_running_;
+  const std::uint32_t max_tokens_, max_running_;
   std::vector<DraftList> lists_;
 };
 

@@ -7,47 +7,54 @@
 namespace corral::engine {
 
 void PooledState::begin(MonoTime now) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!begun_) begun_ = now;
 }
 
 void PooledState::set(std::size_t input, std::vector<float> values, MonoTime now) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   result_.values[input] = std::move(values);
   result_.tokens += static_cast<std::uint32_t>(job_.inputs[input].size());
   if (++computed_ < job_.inputs.size()) return;
   if (begun_) result_.compute_ms = std::chrono::duration<double, std::milli>(now - *begun_).count();
-  complete(lock, std::move(result_));
+  if (!complete(std::move(result_))) return;
+  lock.unlock();
+  announce();
 }
 
 void PooledState::set_failed(Error error) {
-  std::unique_lock lock(mutex_);
-  complete(lock, std::unexpected(std::move(error)));
+  MutexLock lock(mutex_);
+  if (!complete(std::unexpected(std::move(error)))) return;
+  lock.unlock();
+  announce();
 }
 
-void PooledState::complete(std::unique_lock<std::mutex>& lock, Result<PooledResult> outcome) {
-  if (std::exchange(done_, true)) return;
+bool PooledState::complete(Result<PooledResult> outcome) {
+  if (std::exchange(done_, true)) return false;
   outcome_ = std::move(outcome);
   place_ = {};
-  lock.unlock();
+  return true;
+}
+
+void PooledState::announce() {
   changed_.notify_all();
   waker_.wake();
 }
 
 bool PooledState::done() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return done_;
 }
 
 Result<PooledResult> PooledState::get() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return done_; });
+  MutexLock lock(mutex_);
+  changed_.wait(lock, [this]() REQUIRES(mutex_) { return done_; });
   if (!outcome_) return fail(errc::invalid_argument, "the result was taken already");
   return *std::exchange(outcome_, std::nullopt);
 }
 
 std::optional<Result<PooledResult>> PooledState::try_get() {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return std::exchange(outcome_, std::nullopt);
 }
 

@@ -2,14 +2,13 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "engine/pooled/pooled.h"
 #include "engine/threads/client_quota.h"
 #include "engine/threads/in_flight.h"
@@ -51,19 +50,21 @@ class PooledState {
   void abandon();
 
  private:
-  void complete(std::unique_lock<std::mutex>& lock, Result<PooledResult> outcome);
+  // False: it was complete already. If not, the caller calls announce(), without the mutex.
+  bool complete(Result<PooledResult> outcome) REQUIRES(mutex_);
+  void announce() EXCLUDES(mutex_);
 
   const Job job_;
   std::atomic<bool> cancelled_ = false;
 
-  mutable std::mutex mutex_;  // guards all below
-  std::condition_variable changed_;
-  PooledResult result_;
-  std::size_t computed_ = 0;
-  std::optional<MonoTime> begun_;
-  std::optional<Result<PooledResult>> outcome_;
-  Place place_;
-  bool done_ = false;
+  mutable Mutex mutex_;
+  Condition changed_;
+  PooledResult result_ GUARDED_BY(mutex_);
+  std::size_t computed_ GUARDED_BY(mutex_) = 0;
+  std::optional<MonoTime> begun_ GUARDED_BY(mutex_);
+  std::optional<Result<PooledResult>> outcome_ GUARDED_BY(mutex_);
+  Place place_ GUARDED_BY(mutex_);
+  bool done_ GUARDED_BY(mutex_) = false;
 
   Waker waker_;
 };

@@ -20,9 +20,9 @@ std::vector<std::vector<Token>> inputs(const InferenceEngine& service, const std
   return lists;
 }
 
-void expect_near(const std::vector<float>& a, const std::vector<float>& b, double most = 1e-5) {
+void expect_near(const std::vector<float>& a, const std::vector<float>& b, double max = 1e-5) {
   ASSERT_EQ(a.size(), b.size());
-  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], most) << i;
+  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], max) << i;
 }
 
 const std::vector<std::string> kTexts = {"the quick brown fox", "jumps", "over the lazy dog and over many other things",

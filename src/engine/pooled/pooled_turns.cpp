@@ -14,19 +14,19 @@ void PooledTurns::add(std::shared_ptr<PooledState> job) {
   client->requests.splice(client->requests.end(), request);
 }
 
-std::vector<PooledTurns::Request*> PooledTurns::first(std::size_t most) {
+std::vector<PooledTurns::Request*> PooledTurns::first(std::size_t max) {
   struct Next {
     std::list<Request>::iterator request, end;
   };
   std::vector<Next> clients;
   for (Client& client : clients_) {
-    if (clients.size() == most) break;
+    if (clients.size() == max) break;
     clients.push_back({client.requests.begin(), client.requests.end()});
   }
   std::vector<Request*> requests;
-  while (!clients.empty() && requests.size() < most) {
+  while (!clients.empty() && requests.size() < max) {
     for (Next& next : clients) {
-      if (requests.size() == most) break;
+      if (requests.size() == max) break;
       requests.push_back(&*next.request++);
     }
     std::erase_if(clients, [](const Next& next) { return next.request == next.end; });

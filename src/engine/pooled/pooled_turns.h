@@ -26,9 +26,9 @@ class PooledTurns {
   bool empty() const { return clients_.empty(); }
   // Adds a request behind its client's others. Throws std::bad_alloc, and then nothing has changed.
   void add(std::shared_ptr<PooledState> job);
-  // The first `most` requests by turn: one of each client, then a second one of each that has one, and so on. Valid
+  // The first `max` requests by turn: one of each client, then a second one of each that has one, and so on. Valid
   // until the next call below.
-  std::vector<Request*> first(std::size_t most);
+  std::vector<Request*> first(std::size_t max);
   // Requests of first() with inputs in the pass have had_turn: they move behind their client's others, and a client
   // whose first request is one of them moves behind other clients.
   void go_round() noexcept;

@@ -21,9 +21,9 @@ class PooledTurnsTest : public ::testing::Test {
     return job;
   }
   // Clients of a pass that takes one input of each of the first so many.
-  std::string pass(std::size_t most) {
+  std::string pass(std::size_t max) {
     std::string clients;
-    for (PooledTurns::Request* request : turns_.first(most)) {
+    for (PooledTurns::Request* request : turns_.first(max)) {
       clients += request->job->job().client;
       ++request->next;
       request->had_turn = true;

@@ -46,7 +46,7 @@ void PoolingWorker::run() {
 }
 
 void PoolingWorker::publish() {
-  const std::scoped_lock lock(stats_mutex_);
+  const MutexLock lock(stats_mutex_);
   published_ = counters_;
 }
 
@@ -210,7 +210,7 @@ void PoolingWorker::deliver(const Input& input, std::int32_t sequence, std::int3
 }
 
 WorkerStats PoolingWorker::stats() const {
-  const std::scoped_lock lock(stats_mutex_);
+  const MutexLock lock(stats_mutex_);
   return published_;
 }
 

@@ -5,12 +5,12 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <variant>
 #include <vector>
 
+#include "base/mutex.h"
 #include "engine/llama/context.h"
 #include "engine/pooled/pooled_pass.h"
 #include "engine/pooled/pooled_state.h"
@@ -80,8 +80,8 @@ class PoolingWorker {
   Batch batch_;
   WorkerStats counters_;
 
-  mutable std::mutex stats_mutex_;  // guards published_
-  WorkerStats published_;
+  mutable Mutex stats_mutex_;
+  WorkerStats published_ GUARDED_BY(stats_mutex_);
   std::thread thread_;
 };
 

@@ -7,7 +7,7 @@ namespace corral::engine {
 
 SamplerPool::~SamplerPool() {
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     end_ = true;
   }
   wanted_.notify_all();
@@ -25,37 +25,38 @@ void SamplerPool::run(std::uint32_t count, std::uint32_t threads, const std::fun
   if (count == 0) return;
   const std::uint32_t helpers = std::min(threads, count) - std::min(threads, 1u);
   hire(helpers);
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   job_ = &job;
   next_ = 0;
   count_ = count;
   places_ = helpers;
   for (std::uint32_t i = 0; i < helpers; ++i) wanted_.notify_one();
-  while (work(lock)) {
+  while (work()) {
   }
-  done_.wait(lock, [this] { return under_way_ == 0; });
+  done_.wait(lock, [this]() REQUIRES(mutex_) { return under_way_ == 0; });
   count_ = 0;
 }
 
 // One job, without the lock. False: all have been taken.
-bool SamplerPool::work(std::unique_lock<std::mutex>& lock) {
+bool SamplerPool::work() {
   if (next_ == count_) return false;
   const std::uint32_t mine = next_++;
   ++under_way_;
-  lock.unlock();
-  (*job_)(mine);
-  lock.lock();
+  const auto& job = *job_;
+  mutex_.unlock();
+  job(mine);
+  mutex_.lock();
   --under_way_;
   return true;
 }
 
 void SamplerPool::help() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (true) {
-    wanted_.wait(lock, [this] { return end_ || (places_ > 0 && next_ < count_); });
+    wanted_.wait(lock, [this]() REQUIRES(mutex_) { return end_ || (places_ > 0 && next_ < count_); });
     if (end_) return;
     --places_;
-    while (work(lock)) {
+    while (work()) {
     }
     if (under_way_ == 0) done_.notify_one();
   }

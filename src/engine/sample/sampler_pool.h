@@ -3,12 +3,12 @@
 // threads. Used by one thread; the destructor joins.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
+
+#include "base/mutex.h"
 
 namespace corral::engine {
 
@@ -26,16 +26,16 @@ class SamplerPool {
 
  private:
   void help();
-  bool work(std::unique_lock<std::mutex>& lock);
+  bool work() REQUIRES(mutex_);
   void hire(std::size_t helpers) noexcept;
 
-  std::mutex mutex_;
-  std::condition_variable wanted_, done_;
-  const std::function<void(std::uint32_t)>* job_ = nullptr;
-  std::uint32_t next_ = 0, count_ = 0;
-  std::uint32_t under_way_ = 0;
-  std::uint32_t places_ = 0;  // helpers that may still join
-  bool end_ = false;
+  Mutex mutex_;
+  Condition wanted_, done_;
+  const std::function<void(std::uint32_t)>* job_ GUARDED_BY(mutex_) = nullptr;
+  std::uint32_t next_ GUARDED_BY(mutex_) = 0, count_ GUARDED_BY(mutex_) = 0;
+  std::uint32_t under_way_ GUARDED_BY(mutex_) = 0;
+  std::uint32_t places_ GUARDED_BY(mutex_) = 0;  // helpers that may still join
+  bool end_ GUARDED_BY(mutex_) = false;
   std::vector<std::thread> helpers_;
 };
 

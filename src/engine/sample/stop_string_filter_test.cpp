@@ -147,9 +147,9 @@ struct Plain {
 // Stop strings that begin with themselves, several ways deep, and texts that nearly are one.
 TEST(StopStringFilter, StopStringsThatRepeatThemselves) {
   std::mt19937 random(11);
-  const auto some = [&](std::size_t most) {
+  const auto some = [&](std::size_t longest) {
     std::string text;
-    for (std::size_t i = 0; i <= random() % most; ++i) text += random() % 3 == 0 ? 'b' : 'a';
+    for (std::size_t i = 0; i <= random() % longest; ++i) text += random() % 3 == 0 ? 'b' : 'a';
     return text;
   };
   for (int round = 0; round < 3000; ++round) {
@@ -178,18 +178,18 @@ TEST(StopStringFilter, AfterAFlushNothingIsLeftOpen) {
 // all that was held back was moved. It took hours.
 TEST(StopStringFilter, TheWorstStopStringTakesNoLongerThanAnyOther) {
   constexpr std::size_t kLong = 200'000;
-  const std::string most(kLong, 'a');
-  StopStringFilter filter({most + "b", most + "c" + most});
+  const std::string longest(kLong, 'a');
+  StopStringFilter filter({longest + "b", longest + "c" + longest});
   std::size_t shown = 0;
   for (int times = 0; times < 3; ++times) {
-    shown += filter.push(most).text.size();
+    shown += filter.push(longest).text.size();
     for (std::size_t i = 0; i < kLong; ++i) shown += filter.push(i % 2 == 0 ? "a" : "").text.size();
     shown += filter.push("c").text.size();
     for (std::size_t i = 0; i + 1 < kLong; ++i) shown += filter.push("a").text.size();
     shown += filter.push("x").text.size();
   }
   EXPECT_EQ(shown, 3 * (kLong + kLong / 2 + 1 + kLong));
-  const Cut cut = filter.push(most + "b");
+  const Cut cut = filter.push(longest + "b");
   EXPECT_TRUE(cut.stopped);
   EXPECT_EQ(cut.stop.size(), kLong + 1);
 }

@@ -7,8 +7,8 @@ namespace corral::engine {
 std::optional<ContextCut> context_cut(const ContextShift& wanted, const FullContext& full) {
   constexpr std::uint64_t kSpare = 4;  // tokens that can always be discarded
   const std::uint64_t asked = wanted.keep < 0 ? full.prompt : static_cast<std::uint64_t>(wanted.keep);
-  const std::uint64_t most = full.n_ctx - std::min<std::uint64_t>(full.n_ctx, kSpare);
-  const std::uint64_t keep = std::min(asked + (wanted.keep_bos ? 1 : 0), most);
+  const std::uint64_t max = full.n_ctx - std::min<std::uint64_t>(full.n_ctx, kSpare);
+  const std::uint64_t keep = std::min(asked + (wanted.keep_bos ? 1 : 0), max);
   const std::uint64_t left = full.cached - std::min<std::uint64_t>(full.cached, keep);
   const std::uint64_t behind = std::max<std::uint64_t>(1, full.held);
   if (left <= behind) return std::nullopt;

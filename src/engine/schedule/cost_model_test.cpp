@@ -41,8 +41,8 @@ TEST(FlatCosts, RowsAreCheapSoGuessesPay) {
   const FlatCosts costs;
   EXPECT_LT(costs.rows().of(8), 1.5 * costs.rows().of(1));
   EXPECT_EQ(costs.rows().of(PassCosts::kMaxRows), costs.rows().of(100'000));
-  const DraftBudget budget{.most = 8, .rows = 1, .costs = costs.rows()};
-  EXPECT_EQ(guess_length(budget, 0, [](std::uint32_t) { return 0.9; }), 8u);
+  const DraftBudget budget{.max = 8, .rows = 1, .costs = costs.rows()};
+  EXPECT_EQ(draft_length(budget, 0, [](std::uint32_t) { return 0.9; }), 8u);
 }
 
 TEST(FlatCosts, OnePassShowsWhatAnyNumberOfStreamsTake) {

@@ -34,16 +34,16 @@ struct Next {
 };
 
 double gain_of(const DraftList& list, const Next& next) {
-  const bool more = next.taken < std::min<std::size_t>(list.drafts.size(), list.most);
+  const bool more = next.taken < std::min<std::size_t>(list.drafts.size(), list.max);
   return more ? next.right * list.drafts[next.taken].probability : 0;
 }
 
 void take(const DraftList& list, Next& next) { next.right *= list.drafts[next.taken++].probability; }
 
 // Adds the most likely next draft token of any session, one at a time.
-void choose_best(std::span<DraftList> lists, std::uint32_t most, Speed speed) {
+void choose_best(std::span<DraftList> lists, std::uint32_t max, Speed speed) {
   std::vector<Next> next(lists.size());
-  for (std::uint32_t rows = 1; rows <= most; ++rows) {
+  for (std::uint32_t rows = 1; rows <= max; ++rows) {
     std::size_t best = 0;
     for (std::size_t i = 1; i < lists.size(); ++i)
       if (gain_of(lists[i], next[i]) > gain_of(lists[best], next[best])) best = i;
@@ -57,11 +57,11 @@ void choose_best(std::span<DraftList> lists, std::uint32_t most, Speed speed) {
 }
 
 // Adds one row of each session at a time.
-void choose_equal(std::span<DraftList> lists, std::uint32_t most, Speed speed) {
+void choose_equal(std::span<DraftList> lists, std::uint32_t max, Speed speed) {
   const auto count = static_cast<std::uint32_t>(lists.size());
-  const std::uint32_t room = std::ranges::min_element(lists, {}, &DraftList::most)->most;
+  const std::uint32_t room = std::ranges::min_element(lists, {}, &DraftList::max)->max;
   std::vector<Next> next(lists.size());
-  for (std::uint32_t each = 1; each <= std::min(room, most / count); ++each) {
+  for (std::uint32_t each = 1; each <= std::min(room, max / count); ++each) {
     for (std::size_t i = 0; i < lists.size(); ++i) {
       const double gain = gain_of(lists[i], next[i]);
       if (gain <= 0) continue;
@@ -75,14 +75,14 @@ void choose_equal(std::span<DraftList> lists, std::uint32_t most, Speed speed) {
 
 }  // namespace
 
-void choose_guesses(std::span<DraftList> lists, const PassCosts& costs, const GuessLimits& limits) {
+void choose_drafts(std::span<DraftList> lists, const PassCosts& costs, const DraftLimits& limits) {
   for (DraftList& list : lists) list.rows = 0;
   if (lists.empty()) return;
   const Speed without(static_cast<std::uint32_t>(lists.size()), costs);
   if (limits.equal && lists.size() > 1)
-    choose_equal(lists, limits.most, without);
+    choose_equal(lists, limits.max, without);
   else
-    choose_best(lists, limits.most, without);
+    choose_best(lists, limits.max, without);
 }
 
 }  // namespace corral::engine

@@ -17,7 +17,7 @@ struct DraftToken {
 
 // The pass for which the draft is made.
 struct DraftBudget {
-  std::uint32_t most = 0;  // most draft tokens of one session
+  std::uint32_t max = 0;   // most draft tokens of one session
   std::uint32_t rows = 1;  // rows of the pass without draft tokens
   const PassCosts& costs;
 };

@@ -38,7 +38,7 @@ PrefillThread::PrefillThread(LaneMemoryMaker make, std::function<void(PrefillRes
 
 PrefillThread::~PrefillThread() {
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     closed_ = true;
     stop_ = true;
   }
@@ -47,16 +47,18 @@ PrefillThread::~PrefillThread() {
 }
 
 void PrefillThread::start(PrefillJob job) {
+  bool started = false;
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     try {
       if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
       job_ = std::move(job);
       stop_ = closed_;
     } catch (const std::system_error&) {  // too many threads: the prompt is computed in the passes
     }
+    started = thread_.joinable();
   }
-  if (!thread_.joinable()) return deliver_({});
+  if (!started) return deliver_({});
   changed_.notify_one();
 }
 
@@ -85,9 +87,9 @@ void PrefillThread::hand_over(PrefillResult result) noexcept {
 
 void PrefillThread::run() {
   step_back();
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return job_ || closed_; });
+    changed_.wait(lock, [this]() REQUIRES(mutex_) { return job_ || closed_; });
     if (closed_) return;
     PrefillJob job = *std::exchange(job_, std::nullopt);
     lock.unlock();

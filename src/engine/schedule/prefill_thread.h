@@ -1,11 +1,10 @@
 // A prefill lane with its own thread.
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
 #include <optional>
 #include <thread>
 
+#include "base/mutex.h"
 #include "engine/schedule/prefill_lane.h"
 
 namespace corral::engine {
@@ -31,11 +30,11 @@ class PrefillThread final : public PrefillLane {
   const std::function<void(PrefillResult)> deliver_;
   std::atomic<bool> stop_ = false;
   std::atomic<std::int32_t> n_threads_ = 1;
-  std::mutex mutex_;  // guards job_ and closed_
-  std::condition_variable changed_;
-  std::optional<PrefillJob> job_;
-  bool closed_ = false;
-  std::thread thread_;
+  Mutex mutex_;
+  Condition changed_;
+  std::optional<PrefillJob> job_ GUARDED_BY(mutex_);
+  bool closed_ GUARDED_BY(mutex_) = false;
+  std::thread thread_ GUARDED_BY(mutex_);
 };
 
 }  // namespace corral::engine

@@ -13,7 +13,7 @@ constexpr double kWeight = 0.05;
 constexpr double kMaxChange = 1.5;
 constexpr std::uint32_t kLevelPasses = 2;
 
-double guess(std::uint32_t rows) { return FlatRows().of(rows); }
+double estimate(std::uint32_t rows) { return FlatRows().of(rows); }
 
 }  // namespace
 
@@ -60,8 +60,8 @@ double RowCosts::of(std::uint32_t rows) const {
   while (below > 0 && !known(below)) --below;
   while (above <= kMaxRows && !known(above)) ++above;
   if (below == rows) return ms(rows);
-  if (above > kMaxRows) return below == 0 ? guess(rows) : ms(below) * guess(rows) / guess(below);
-  if (below == 0) return ms(above) * guess(rows) / guess(above);
+  if (above > kMaxRows) return below == 0 ? estimate(rows) : ms(below) * estimate(rows) / estimate(below);
+  if (below == 0) return ms(above) * estimate(rows) / estimate(above);
   const double part = static_cast<double>(rows - below) / (above - below);
   return ms(below) + part * (ms(above) - ms(below));
 }

@@ -7,7 +7,7 @@ namespace corral::engine {
 namespace {
 
 // Assumed cost of a token in a large chunk, relative to a small one, until measured.
-constexpr double kLargeGuess = 0.6;
+constexpr double kLargeRatio = 0.6;
 // Passes with small chunks after which a large one is tried again.
 constexpr std::uint32_t kForgotten = 500;
 
@@ -87,9 +87,9 @@ void PrefillPacer::observe(const Pass& pass) {
 
 std::uint32_t PrefillPacer::allowance(std::uint32_t decoding, double decode_ms, std::uint32_t prompts, double max_ms,
                                       std::uint32_t limit) const {
-  if (small_ms_ <= 0 && large_ms_ <= 0) return std::min(kFirstGuess, limit);
+  if (small_ms_ <= 0 && large_ms_ <= 0) return std::min(kFirstAllowance, limit);
   const double small = small_ms_ > 0 ? small_ms_ : large_ms_;
-  const double large = large_ms_ > 0 ? large_ms_ : kLargeGuess * small;
+  const double large = large_ms_ > 0 ? large_ms_ : kLargeRatio * small;
   const double single = decode_ms > 0 ? std::min(decode_ms * (kStretch - 1), max_ms) : max_ms;
   const double crowd = std::max(1.0, kCrowd * (std::max(prompts, 1u) - 1) / std::max(1u, decoding));
   double fits = single * crowd / small;

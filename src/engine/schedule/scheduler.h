@@ -68,7 +68,7 @@ class PrefillPacer {
   static constexpr std::uint32_t kTile = 16;
   static constexpr std::uint32_t kLarge = 64;
   // Before the first measurement.
-  static constexpr std::uint32_t kFirstGuess = 64;
+  static constexpr std::uint32_t kFirstAllowance = 64;
   static constexpr double kStretch = 1.9;
   // One prompt gets the share above; each further prompt adds this, divided by the running streams.
   static constexpr double kCrowd = 3.0;

@@ -138,7 +138,7 @@ TEST(PlanBatch, PropertiesHoldForRandomMixes) {
 }
 
 TEST(PrefillPacer, GuessesUntilItKnows) {
-  EXPECT_EQ(PrefillPacer().allowance(0, 0, 1, 100, 512), PrefillPacer::kFirstGuess);
+  EXPECT_EQ(PrefillPacer().allowance(0, 0, 1, 100, 512), PrefillPacer::kFirstAllowance);
   EXPECT_EQ(PrefillPacer().allowance(0, 0, 1, 100, 16), 16u);
 }
 

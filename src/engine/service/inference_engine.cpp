@@ -84,7 +84,7 @@ Result<SessionId> InferenceEngine::create_session(SessionOptions options) {
   if (impl_->workers.empty()) {
     return fail(errc::unsupported, fmt::format("this is an {} model: it can't generate text", to_string(facts().kind)));
   }
-  const std::scoped_lock lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   return impl_->create_session(impl_->next_worker, options);
 }
 
@@ -101,7 +101,7 @@ Result<SessionId> InferenceEngine::create_session(std::span<const Token> tokens,
   const auto known = stays && tokens.size() < facts().n_ctx ? tokens : std::span<const Token>();
   Result<SessionId> session;
   {
-    const std::scoped_lock lock(impl_->mutex);
+    const MutexLock lock(impl_->mutex);
     session = impl_->create_session(impl_->placement.choose(known, busy, impl_->next_worker), options);
   }
   return session ? filled(*session, tokens) : session;
@@ -116,8 +116,8 @@ Result<SessionId> InferenceEngine::filled(SessionId session, std::span<const Tok
 
 Result<SessionId> InferenceEngine::Impl::create_session(std::uint32_t worker, const SessionOptions& wanted) {
   if (workers[worker]->in_flight().closed()) return going_away();
-  const std::uint32_t most = model->facts().n_ctx;
-  const std::uint32_t limit = wanted.n_ctx == 0 ? most : std::min(wanted.n_ctx, most);
+  const std::uint32_t max = model->facts().n_ctx;
+  const std::uint32_t limit = wanted.n_ctx == 0 ? max : std::min(wanted.n_ctx, max);
   auto adapters = wanted.adapters ? checked_adapters(*wanted.adapters) : Result<AdapterScales>(default_adapters);
   if (!adapters) return std::unexpected(std::move(adapters.error()));
   auto shared = std::make_shared<SessionShared>(SessionId(ids->fetch_add(1)), limit, std::move(*adapters));
@@ -143,14 +143,14 @@ Result<AdapterScales> InferenceEngine::Impl::checked_adapters(const AdapterScale
 Result<> InferenceEngine::set_adapter_scales(const AdapterScales& scales) {
   auto checked = impl_->checked_adapters(scales);
   if (!checked) return std::unexpected(std::move(checked.error()));
-  const std::scoped_lock lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   impl_->default_adapters = std::move(*checked);
   return {};
 }
 
 AdapterScales InferenceEngine::adapter_scales() const {
   {
-    const std::scoped_lock lock(impl_->mutex);
+    const MutexLock lock(impl_->mutex);
     if (!impl_->default_adapters.empty()) return impl_->default_adapters;
   }
   AdapterScales scales;
@@ -209,14 +209,14 @@ Result<StreamHandle> InferenceEngine::generate_stream(SessionId session, Generat
     --shared.generations;
     return std::unexpected(session_busy(session));
   }
-  const std::uint32_t most = impl_->options.max_under_way();
-  auto ticket = worker.in_flight().enter(most);
+  const std::uint32_t max = impl_->options.max_under_way();
+  auto ticket = worker.in_flight().enter(max);
   const auto give_up = [&](std::unexpected<Error> error) {
     --shared.generations;
     return error;
   };
   if (!ticket && ticket.error() == InFlight::Refusal::closed) return give_up(going_away());
-  if (!ticket) return give_up(std::unexpected(queue_full({most})));
+  if (!ticket) return give_up(std::unexpected(queue_full({max})));
   // A sampler (above all its grammar) costs much more than a refusal, so a flood of requests must be refused before.
   auto sampler = Sampler::make(*impl_->model, options.sampling, options.grammar, shared.n_ctx);
   if (!sampler) return give_up(std::unexpected(std::move(sampler.error())));
@@ -264,7 +264,7 @@ Result<> InferenceEngine::cancel_generate(SessionId session) {
 }
 
 Result<> InferenceEngine::end_session(SessionId session) {
-  const std::scoped_lock lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   const auto found = impl_->sessions.find(session.value());
   if (found == impl_->sessions.end()) return std::unexpected(session_not_found(session));
   impl_->workers[found->second.worker]->box()->post(EndSession{session}, session.value());

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/mutex.h"
 #include "engine/llama/context.h"
 #include "engine/pooled/pooling_worker.h"
 #include "engine/service/inference_engine.h"
@@ -36,7 +37,7 @@ class InferenceEngine::Impl {
   };
 
   Result<Entry> entry(SessionId session) const {
-    const std::scoped_lock lock(mutex);
+    const MutexLock lock(mutex);
     const auto found = sessions.find(session.value());
     if (found == sessions.end()) return std::unexpected(session_not_found(session));
     return found->second;
@@ -59,7 +60,7 @@ class InferenceEngine::Impl {
 
   void close();  // nothing new starts
   void stop();
-  Result<SessionId> create_session(std::uint32_t worker, const SessionOptions& wanted);  // under the mutex
+  Result<SessionId> create_session(std::uint32_t worker, const SessionOptions& wanted) REQUIRES(mutex);
   Result<AdapterScales> checked_adapters(const AdapterScales& scales) const;
   Result<> append(const Entry& entry, std::vector<Token> tokens);
   Result<PooledHandle> pool(PooledState::Job job);
@@ -83,11 +84,11 @@ class InferenceEngine::Impl {
 
   std::once_flag stopped;
 
-  mutable std::mutex mutex;  // guards all below
-  std::unordered_map<std::uint64_t, Entry> sessions;
-  std::uint32_t next_worker = 0;
-  Placement placement;
-  AdapterScales default_adapters;  // for sessions that set none; empty: those of the load
+  mutable Mutex mutex;
+  std::unordered_map<std::uint64_t, Entry> sessions GUARDED_BY(mutex);
+  std::uint32_t next_worker GUARDED_BY(mutex) = 0;
+  Placement placement GUARDED_BY(mutex);
+  AdapterScales default_adapters GUARDED_BY(mutex);  // for sessions that set none; empty: those of the load
 };
 
 }  // namespace corral::engine

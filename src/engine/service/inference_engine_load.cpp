@@ -206,18 +206,18 @@ bool InferenceEngine::Impl::grows() const {
 std::uint32_t InferenceEngine::Impl::max_context(const LlamaContext& context) const {
   const std::uint32_t first = context.n_ctx();
   const auto free = context_memory(*model, options, context.handle(), worker_count(options), read_host_memory());
-  std::uint32_t most = automatic_context(model->facts().n_ctx_train, free);
+  std::uint32_t max = automatic_context(model->facts().n_ctx_train, free);
   // Cells that were computed with RoPE factors for short contexts are invalid with those for long ones.
-  while (most > first && model->has_long_rope(most) && !model->has_long_rope(first)) most = std::max(first, most / 2);
-  return most;
+  while (max > first && model->has_long_rope(max) && !model->has_long_rope(first)) max = std::max(first, max / 2);
+  return max;
 }
 
 // Most tokens of a session in a pool of a fixed size.
 std::uint32_t InferenceEngine::Impl::session_context(std::uint32_t cells) const {
   const ModelFacts& facts = model->facts();
-  const std::uint32_t most = facts.n_ctx_train != 0 ? std::min(cells, facts.n_ctx_train) : cells;
+  const std::uint32_t max = facts.n_ctx_train != 0 ? std::min(cells, facts.n_ctx_train) : cells;
   const bool limited = options.n_ctx_session != 0 && facts.kind == ModelKind::generative;
-  return limited ? std::min(most, options.n_ctx_session) : most;
+  return limited ? std::min(max, options.n_ctx_session) : max;
 }
 
 void InferenceEngine::Impl::take_facts(const LlamaContext& context) {
@@ -252,10 +252,10 @@ Result<> InferenceEngine::check(const EngineLoadOptions& options) {
                 fmt::format("n_ctx is {}, but {} sequences need a token each", options.n_ctx, options.max_sequences),
                 "n_ctx");
   }
-  if (options.speculative.max_tokens > kMaxGuesses) {
+  if (options.speculative.max_tokens > kMaxDraftTokens) {
     return fail(errc::invalid_argument,
                 fmt::format("max_tokens of speculation is {}; 0 to {} are possible", options.speculative.max_tokens,
-                            kMaxGuesses),
+                            kMaxDraftTokens),
                 "speculative");
   }
   return Model::check_file(options.path);

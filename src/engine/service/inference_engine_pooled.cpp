@@ -12,24 +12,24 @@ namespace {
 // Limit per request, so that others fit beside it.
 constexpr std::uint64_t kMaxTokensOfOne = kMaxPooledTokens / 2;
 
-Error too_long(std::string message, const std::string& name, std::uint64_t tokens, std::uint64_t most) {
+Error too_long(std::string message, const std::string& name, std::uint64_t tokens, std::uint64_t max) {
   Error error(make_error_code(errc::input_too_long), std::move(message), name);
-  error.facts = ContextFull{.needed = tokens, .n_past = 0, .n_ctx = most};
+  error.facts = ContextFull{.needed = tokens, .n_past = 0, .n_ctx = max};
   return error;
 }
 
 // `name`: name of the inputs in errors.
 Result<> check_inputs(const Model& model, std::span<const std::vector<Token>> inputs, const std::string& name) {
   if (inputs.empty()) return fail(errc::invalid_argument, fmt::format("'{}' is empty: give at least one", name), name);
-  const std::uint32_t most = std::min(model.facts().n_batch, model.facts().n_ctx);
+  const std::uint32_t max = std::min(model.facts().n_batch, model.facts().n_ctx);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].empty())
       return fail(errc::invalid_argument, fmt::format("'{}[{}]' has no tokens: leave it out", name, i), name);
-    if (inputs[i].size() > most) {
+    if (inputs[i].size() > max) {
       return std::unexpected(
           too_long(fmt::format("'{}[{}]' has {} tokens, this model takes at most {} at once: split it", name, i,
-                               inputs[i].size(), most),
-                   name, inputs[i].size(), most));
+                               inputs[i].size(), max),
+                   name, inputs[i].size(), max));
     }
     for (const Token token : inputs[i]) {
       if (model.valid(token)) continue;
@@ -60,7 +60,7 @@ Result<PooledHandle> InferenceEngine::Impl::pool(PooledState::Job job) {
   // The worker with the fewest tokens.
   const auto tokens_waiting = [](const auto& pooler) { return pooler->in_flight().weight(); };
   PoolingWorker* const pooler = std::ranges::min_element(poolers, {}, tokens_waiting)->get();
-  const std::uint32_t most = options.max_under_way();
+  const std::uint32_t max = options.max_under_way();
   PooledState::Place place;
   place.tokens = pooled_tokens->enter(job.client, tokens);
   if (!place.tokens) {
@@ -70,13 +70,13 @@ Result<PooledHandle> InferenceEngine::Impl::pool(PooledState::Job job) {
   }
   place.request = pooled_requests->enter(job.client, 1);
   if (!place.request) {
-    auto full = share_full(pooled_requests->held(job.client), {most});
+    auto full = share_full(pooled_requests->held(job.client), {max});
     full.retry_after = pooled_requests->until_free(job.client);
     return std::unexpected(std::move(full));
   }
-  auto ticket = pooler->in_flight().enter({.count = most, .weight = kMaxPooledTokens}, tokens);
+  auto ticket = pooler->in_flight().enter({.count = max, .weight = kMaxPooledTokens}, tokens);
   if (!ticket && ticket.error() == InFlight::Refusal::closed) return going_away();
-  if (!ticket) return std::unexpected(queue_full({most}));
+  if (!ticket) return std::unexpected(queue_full({max}));
   place.ticket = std::move(*ticket);
   auto state = std::make_shared<PooledState>(std::move(job), std::move(place));
   if (!pooler->box().post(state)) return going_away();

@@ -3,10 +3,10 @@
 
 #include <future>
 #include <iterator>
-#include <mutex>
 #include <utility>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "engine/llama/backends.h"
 
 namespace corral::engine {
@@ -45,18 +45,18 @@ struct LlamaService::Impl {
 
   Result<Loaded> load(const EngineLoadOptions& model, const Progress& progress) const;
   // Makes `next` current; the former one drains until it is retired.
-  std::optional<Loaded> replace(std::optional<Loaded> next);
-  void retire(std::optional<Loaded> former, Millis drain, bool until_freed);
+  std::optional<Loaded> replace(std::optional<Loaded> next) REQUIRES(loading);
+  void retire(std::optional<Loaded> former, Millis drain, bool until_freed) REQUIRES(loading);
   std::optional<EngineLoadOptions> options_of_current() const;
   Result<std::shared_ptr<InferenceEngine>> engine_of(SessionId session) const;
 
   ServiceOptions options;
   const std::shared_ptr<SessionIds> ids = std::make_shared<SessionIds>(1);
-  std::mutex loading;  // one load, reload or unload at a time
+  Mutex loading;  // one load, reload or unload at a time
 
-  mutable std::mutex mutex;  // guards all below; never held during a wait
-  std::optional<Loaded> now;
-  std::shared_ptr<InferenceEngine> draining;
+  mutable Mutex mutex;  // never held during a wait
+  std::optional<Loaded> now GUARDED_BY(mutex);
+  std::shared_ptr<InferenceEngine> draining GUARDED_BY(mutex);
 };
 
 Result<LlamaService::Impl::Loaded> LlamaService::Impl::load(const EngineLoadOptions& model,
@@ -72,7 +72,7 @@ Result<LlamaService::Impl::Loaded> LlamaService::Impl::load(const EngineLoadOpti
 }
 
 std::optional<LlamaService::Impl::Loaded> LlamaService::Impl::replace(std::optional<Loaded> next) {
-  const std::scoped_lock lock(mutex);
+  const MutexLock lock(mutex);
   draining = now ? now->engine : nullptr;
   std::swap(now, next);
   return next;
@@ -84,7 +84,7 @@ void LlamaService::Impl::retire(std::optional<Loaded> former, Millis drain, bool
   former->engine->drain(deadline);
   former->engine->shutdown();
   {
-    const std::scoped_lock lock(mutex);
+    const MutexLock lock(mutex);
     draining.reset();
   }
   former->engine.reset();
@@ -92,12 +92,12 @@ void LlamaService::Impl::retire(std::optional<Loaded> former, Millis drain, bool
 }
 
 std::optional<EngineLoadOptions> LlamaService::Impl::options_of_current() const {
-  const std::scoped_lock lock(mutex);
+  const MutexLock lock(mutex);
   return now ? std::optional(now->options) : std::nullopt;
 }
 
 Result<std::shared_ptr<InferenceEngine>> LlamaService::Impl::engine_of(SessionId session) const {
-  const std::scoped_lock lock(mutex);
+  const MutexLock lock(mutex);
   if (now && now->engine->has_session(session)) return now->engine;
   if (draining && draining->has_session(session)) return draining;
   return std::unexpected(session_not_found(session));
@@ -125,7 +125,7 @@ Result<> LlamaService::load_model_with_workers(std::string path, EngineLoadOptio
 }
 
 Result<> LlamaService::reload(ReloadOptions options, Progress progress) {
-  const std::scoped_lock one_at_a_time(impl_->loading);
+  const MutexLock one_at_a_time(impl_->loading);
   const auto former = impl_->options_of_current();
   if (!options.model && !former) return no_model();
   const EngineLoadOptions& model = options.model ? *options.model : *former;
@@ -153,7 +153,7 @@ Result<> LlamaService::reload(ReloadOptions options, Progress progress) {
 }
 
 Result<> LlamaService::unload() {
-  const std::scoped_lock one_at_a_time(impl_->loading);
+  const MutexLock one_at_a_time(impl_->loading);
   auto former = impl_->replace(std::nullopt);
   if (!former) return no_model();
   impl_->retire(std::move(former), impl_->options.drain, false);
@@ -161,7 +161,7 @@ Result<> LlamaService::unload() {
 }
 
 Result<std::shared_ptr<InferenceEngine>> LlamaService::current() const {
-  const std::scoped_lock lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   if (!impl_->now) return no_model();
   return impl_->now->engine;
 }

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <exception>
 #include <functional>
-#include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "engine/values/session_view.h"
 
 namespace corral::engine {
@@ -32,14 +32,14 @@ class SessionListing {
   SessionListing& operator=(const SessionListing&) = delete;
 
   void add(std::span<const SessionView> views) {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     views_.insert(views_.end(), views.begin(), views.end());
   }
 
  private:
   Done done_;
-  std::mutex mutex_;
-  std::vector<SessionView> views_;
+  Mutex mutex_;
+  std::vector<SessionView> views_ GUARDED_BY(mutex_);
 };
 
 }  // namespace corral::engine

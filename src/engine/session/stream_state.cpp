@@ -40,7 +40,7 @@ void StreamState::push(StreamChunk chunk) {
   if (chunk.text.empty() && chunk.tokens.empty() && chunk.prompt.empty()) return;
   bool wake = false;
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     wake = !readable();
     const std::size_t tokens = chunk.tokens.size();
     // Prompt progress is always joined: only the first and the latest entry are kept.
@@ -61,7 +61,7 @@ void StreamState::push(StreamChunk chunk) {
 void StreamState::finish(Finish finish) {
   bool wake = false;
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (std::exchange(ended_, true)) return;
     wake = !readable();
     finish_ = std::move(finish);
@@ -72,7 +72,7 @@ void StreamState::finish(Finish finish) {
 }
 
 bool StreamState::full() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return full_;
 }
 
@@ -97,8 +97,8 @@ std::optional<StreamChunk> StreamState::next() {
   std::optional<StreamChunk> chunk;
   bool drained = false;
   {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return readable() || taken_; });
+    MutexLock lock(mutex_);
+    changed_.wait(lock, [this]() REQUIRES(mutex_) { return readable() || taken_; });
     if (!readable()) return std::nullopt;
     chunk = take();
     drained = std::exchange(drained_, false);
@@ -111,7 +111,7 @@ std::optional<StreamChunk> StreamState::try_next() {
   std::optional<StreamChunk> chunk;
   bool drained = false;
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!readable()) return std::nullopt;
     chunk = take();
     drained = std::exchange(drained_, false);
@@ -121,7 +121,7 @@ std::optional<StreamChunk> StreamState::try_next() {
 }
 
 bool StreamState::finished() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return taken_;
 }
 
@@ -129,7 +129,7 @@ void StreamState::set_waker(std::move_only_function<void()> waker) {
   waker_.set(std::move(waker));
   bool wake = false;
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     wake = readable();
   }
   if (wake) waker_.wake();
@@ -137,7 +137,7 @@ void StreamState::set_waker(std::move_only_function<void()> waker) {
 
 void StreamState::cancel() {
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (ended_) return;
   }
   owner_.cancelled();

@@ -2,13 +2,12 @@
 // unread chunks, if kept apart), then the terminal item.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <optional>
 
+#include "base/mutex.h"
 #include "engine/session/stream.h"
 #include "engine/threads/waker.h"
 
@@ -43,22 +42,22 @@ class StreamState {
   void abandon();  // the handle is destroyed
 
  private:
-  bool readable() const { return !unread_.empty() || finish_.has_value(); }
-  StreamChunk take();
+  bool readable() const REQUIRES(mutex_) { return !unread_.empty() || finish_.has_value(); }
+  StreamChunk take() REQUIRES(mutex_);
 
   const std::uint32_t capacity_;  // 0: never full
   const bool apart_;
   const Owner owner_;
 
-  mutable std::mutex mutex_;  // guards all below
-  std::condition_variable changed_;
-  std::deque<StreamChunk> unread_;
-  std::size_t unread_tokens_ = 0;
-  bool full_ = false;
-  bool drained_ = false;          // the reader has emptied it, but Owner::drained was not called yet
-  std::optional<Finish> finish_;  // written and not read yet
-  bool ended_ = false;            // finish() was called
-  bool taken_ = false;            // the reader has the terminal item
+  mutable Mutex mutex_;
+  Condition changed_;
+  std::deque<StreamChunk> unread_ GUARDED_BY(mutex_);
+  std::size_t unread_tokens_ GUARDED_BY(mutex_) = 0;
+  bool full_ GUARDED_BY(mutex_) = false;
+  bool drained_ GUARDED_BY(mutex_) = false;          // the reader has emptied it, but Owner::drained was not called yet
+  std::optional<Finish> finish_ GUARDED_BY(mutex_);  // written and not read yet
+  bool ended_ GUARDED_BY(mutex_) = false;            // finish() was called
+  bool taken_ GUARDED_BY(mutex_) = false;            // the reader has the terminal item
 
   Waker waker_;
 };

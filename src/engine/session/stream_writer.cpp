@@ -34,12 +34,12 @@ StopStringFilter::Cut StreamWriter::write(Session& session, const float* logits)
                        std::ranges::find(generation.preserved_tokens, token) != generation.preserved_tokens.end();
   tokens_.append_piece(token, special, piece_);
   StopStringFilter::Cut cut = generation.filter.push(piece_);
-  tell(session, cut);
+  write_text(session, cut);
   return cut;
 }
 
 // Writes the text and tokens that the filter released: the oldest ones that it held, at the end of the history.
-void StreamWriter::tell(Session& session, const StopStringFilter::Cut& cut) const {
+void StreamWriter::write_text(Session& session, const StopStringFilter::Cut& cut) const {
   if (cut.released == 0 && cut.text.empty()) return;
   Generation& generation = *session.generation;
   const std::size_t held = cut.released + cut.dropped + generation.filter.held();
@@ -57,7 +57,7 @@ void StreamWriter::tell(Session& session, const StopStringFilter::Cut& cut) cons
   generation.reported += cut.released;
 }
 
-void StreamWriter::tell_prompt(const Session& session, std::uint32_t processed) const {
+void StreamWriter::report_progress(const Session& session, std::uint32_t processed) const {
   const Generation& generation = *session.generation;
   if (!generation.report_prompt || generation.first_token) return;
   StreamChunk chunk;

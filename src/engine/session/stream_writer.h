@@ -23,14 +23,14 @@ class StreamWriter {
   // Text of the token of the latest write().
   const std::string& piece() const { return piece_; }
   // The generation is over: writes the text that was held back.
-  void flush(Session& session) { tell(session, session.generation->filter.flush()); }
+  void flush(Session& session) { write_text(session, session.generation->filter.flush()); }
   // Reports prompt progress: `processed` tokens are computed. Not after the first token of the answer.
-  void tell_prompt(const Session& session, std::uint32_t processed) const;
+  void report_progress(const Session& session, std::uint32_t processed) const;
 
   static Timings timings(const Generation& generation, MonoTime now);
 
  private:
-  void tell(Session& session, const StopStringFilter::Cut& cut) const;
+  void write_text(Session& session, const StopStringFilter::Cut& cut) const;
   TokenLogprob logprob(Generation& generation, Token token, const float* logits);
   TopToken top_token(Token token, float logprob) const;
 

@@ -30,7 +30,7 @@ struct WorkerOptions {
   std::uint32_t draft_active = 0;            // with more running sessions than this there are no draft tokens
   Millis max_reading{10'000};                // longest wait of a session for files of parked KV; then it computes the
                                              // tokens
-  Millis most_explaining{10'000};            // longest wait of generations for the cause of a failed allocation
+  Millis max_cause_wait{10'000};             // longest wait of generations for the cause of a failed allocation
 };
 
 }  // namespace corral::engine

@@ -27,24 +27,23 @@ ModelDrafter::ModelDrafter(const TokenTable& tokens, std::uint32_t n_vocab, std:
       options_(options),
       memory_(std::move(memory)),
       batch_(memory_->n_batch()) {
-  const std::uint32_t most = std::clamp(options_.sessions, 1u, memory_->sequence_ids());
-  for (std::uint32_t i = 0; i < most; ++i)
-    free_ids_.push_back(memory_->first_sequence() + static_cast<std::int32_t>(i));
+  const std::uint32_t max = std::clamp(options_.sessions, 1u, memory_->sequence_ids());
+  for (std::uint32_t i = 0; i < max; ++i) free_ids_.push_back(memory_->first_sequence() + static_cast<std::int32_t>(i));
 }
 
 void ModelDrafter::draft(SessionId session, std::span<const Token> history, const DraftBudget& budget,
                          std::vector<DraftToken>& to) {
-  if (!ensure_memory() || history.size() + budget.most > memory_->n_ctx()) return;
+  if (!ensure_memory() || history.size() + budget.max > memory_->n_ctx()) return;
   Followed& followed = follow(session);
   judge(followed, history);
-  const std::uint32_t most = wanted(followed, budget);
-  if (most == 0 || !catch_up(followed, history)) return;
+  const std::uint32_t max = wanted(followed, budget);
+  if (max == 0 || !catch_up(followed, history)) return;
   followed.size = history.size();
   while (true) {
-    const DraftToken next = guess(static_cast<std::int32_t>(batch_.size()) - 1);
+    const DraftToken next = draft_token(static_cast<std::int32_t>(batch_.size()) - 1);
     if (next.token == kNoToken || next.probability < options_.least_probability) break;
     followed.drafts.push_back(next.token);
-    if (followed.drafts.size() == most || tokens_.ends_generation(next.token)) break;
+    if (followed.drafts.size() == max || tokens_.ends_generation(next.token)) break;
     if (!compute(followed, std::span(&next.token, 1), true)) break;
   }
   for (const Token token : followed.drafts) to.push_back({token, followed.rate.value()});
@@ -69,9 +68,9 @@ std::uint32_t ModelDrafter::wanted(Followed& followed, const DraftBudget& budget
     --followed.rests;
     return 0;
   }
-  const std::uint32_t most =
-      guess_length(budget, options_.pass_cost, [&](std::uint32_t) { return followed.rate.value(); });
-  if (most > 0 || budget.most == 0) return most;
+  const std::uint32_t max =
+      draft_length(budget, options_.pass_cost, [&](std::uint32_t) { return followed.rate.value(); });
+  if (max > 0 || budget.max == 0) return max;
   followed.credit += kTries;
   const double costs = budget.costs.of(budget.rows + 1) / budget.costs.of(budget.rows) - 1 + options_.pass_cost;
   if (followed.credit < costs) return 0;
@@ -129,7 +128,7 @@ bool ModelDrafter::make_room(const Followed& except) {
   return false;
 }
 
-DraftToken ModelDrafter::guess(std::int32_t row) const {
+DraftToken ModelDrafter::draft_token(std::int32_t row) const {
   const float* const logits = memory_->logits(row);
   if (logits == nullptr) return {};
   const std::uint32_t best = argmax(logits, n_vocab_);

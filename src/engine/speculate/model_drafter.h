@@ -58,7 +58,7 @@ class ModelDrafter final : public Drafter {
   bool compute(Followed& followed, std::span<const Token> tokens, bool output);
   bool make_room(const Followed& except);
   // Most likely token, with the draft model's probability.
-  DraftToken guess(std::int32_t row) const;
+  DraftToken draft_token(std::int32_t row) const;
 
   const TokenTable& tokens_;
   const std::uint32_t n_vocab_;

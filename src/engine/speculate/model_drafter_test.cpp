@@ -35,19 +35,19 @@ class Speculator {
     if (!memory) throw std::runtime_error(memory.error().message);
     drafter_.emplace(*model_, model_->size(), std::move(*memory), make, options);
   }
-  std::vector<Token> once(std::uint64_t session, const std::vector<Token>& history, std::uint32_t most = 6) {
+  std::vector<Token> once(std::uint64_t session, const std::vector<Token>& history, std::uint32_t max = 6) {
     std::vector<DraftToken> drafts;
-    drafter_->draft(SessionId{session}, history, {.most = most, .rows = 1, .costs = costs_}, drafts);
-    EXPECT_LE(drafts.size(), most);
+    drafter_->draft(SessionId{session}, history, {.max = max, .rows = 1, .costs = costs_}, drafts);
+    EXPECT_LE(drafts.size(), max);
     std::vector<Token> tokens;
-    for (const DraftToken& guess : drafts) tokens.push_back(guess.token);
+    for (const DraftToken& draft : drafts) tokens.push_back(draft.token);
     return tokens;
   }
   // Asks until the history is taken in.
-  std::vector<Token> operator()(std::uint64_t session, const std::vector<Token>& history, std::uint32_t most = 6) {
+  std::vector<Token> operator()(std::uint64_t session, const std::vector<Token>& history, std::uint32_t max = 6) {
     std::vector<Token> drafts;
     for (std::size_t tries = 0; tries <= history.size() / 100 && drafts.empty(); ++tries)
-      drafts = once(session, history, most);
+      drafts = once(session, history, max);
     return drafts;
   }
   ModelDrafter& drafter() { return *drafter_; }
@@ -62,58 +62,58 @@ class Speculator {
 };
 
 TEST(ModelDrafter, GuessesItsOwnGreedyContinuation) {
-  Speculator guess("tiny-qwen3");
+  Speculator draft("tiny-qwen3");
   const Reference reference("tiny-qwen3");
   const std::vector<Token> first = some_tokens(40);
-  EXPECT_TRUE(reference.is_greedy(first, guess(1, first)));
+  EXPECT_TRUE(reference.is_greedy(first, draft(1, first)));
   // Another end of the same history, the history cut back, and a session in between.
   const std::vector<Token> second = first + some_tokens(7, 2);
-  EXPECT_TRUE(reference.is_greedy(second, guess(1, second)));
-  EXPECT_TRUE(reference.is_greedy(some_tokens(9, 3), guess(2, some_tokens(9, 3))));
-  EXPECT_TRUE(reference.is_greedy(some_tokens(20), guess(1, some_tokens(20))));
-  EXPECT_TRUE(reference.is_greedy(some_tokens(20), guess(1, some_tokens(20)))) << "the same once more";
+  EXPECT_TRUE(reference.is_greedy(second, draft(1, second)));
+  EXPECT_TRUE(reference.is_greedy(some_tokens(9, 3), draft(2, some_tokens(9, 3))));
+  EXPECT_TRUE(reference.is_greedy(some_tokens(20), draft(1, some_tokens(20))));
+  EXPECT_TRUE(reference.is_greedy(some_tokens(20), draft(1, some_tokens(20)))) << "the same once more";
 }
 
 TEST(ModelDrafter, TakesALongHistoryInByPieces) {
-  Speculator guess("tiny-llama");
+  Speculator draft("tiny-llama");
   const std::vector<Token> history = some_tokens(500);
-  EXPECT_THAT(guess.once(1, history, 4), IsEmpty());
-  const std::vector<Token> drafts = guess(1, history, 4);
+  EXPECT_THAT(draft.once(1, history, 4), IsEmpty());
+  const std::vector<Token> drafts = draft(1, history, 4);
   EXPECT_TRUE(Reference("tiny-llama").is_greedy(history, drafts));
 }
 
 TEST(ModelDrafter, MoreSessionsThanItFollowsTakeTurns) {
-  Speculator guess("tiny-llama", 1024, {.sessions = 2});
+  Speculator draft("tiny-llama", 1024, {.sessions = 2});
   const Reference reference("tiny-llama");
   for (std::uint32_t round = 0; round < 3; ++round) {
     for (std::uint32_t i = 1; i <= 3; ++i)
-      EXPECT_TRUE(reference.is_greedy(some_tokens(30 + round, i), guess(i, some_tokens(30 + round, i)))) << i;
+      EXPECT_TRUE(reference.is_greedy(some_tokens(30 + round, i), draft(i, some_tokens(30 + round, i)))) << i;
   }
-  guess.drafter().forget(SessionId{1});
-  guess.drafter().forget(SessionId{1});
-  EXPECT_TRUE(reference.is_greedy(some_tokens(30), guess(1, some_tokens(30))));
+  draft.drafter().forget(SessionId{1});
+  draft.drafter().forget(SessionId{1});
+  EXPECT_TRUE(reference.is_greedy(some_tokens(30), draft(1, some_tokens(30))));
 }
 
 TEST(ModelDrafter, CellsThatRunOutAreTakenFromTheOthers) {
-  Speculator guess("tiny-llama", 512);
+  Speculator draft("tiny-llama", 512);
   const Reference reference("tiny-llama");
   for (int round = 0; round < 2; ++round) {
     for (std::uint32_t i = 1; i <= 2; ++i)
-      EXPECT_TRUE(reference.is_greedy(some_tokens(400, i), guess(i, some_tokens(400, i)))) << i;
+      EXPECT_TRUE(reference.is_greedy(some_tokens(400, i), draft(i, some_tokens(400, i)))) << i;
   }
-  EXPECT_THAT(guess(1, some_tokens(510)), IsEmpty()) << "there is no room for guesses behind it";
-  EXPECT_THAT(guess(1, some_tokens(600)), IsEmpty());
+  EXPECT_THAT(draft(1, some_tokens(510)), IsEmpty()) << "there is no room for guesses behind it";
+  EXPECT_THAT(draft(1, some_tokens(600)), IsEmpty());
 }
 
 TEST(ModelDrafter, DownsizeGivesTheCellsBack) {
-  Speculator guess("tiny-llama");
+  Speculator draft("tiny-llama");
   const Reference reference("tiny-llama");
-  EXPECT_FALSE(guess(1, some_tokens(40)).empty());
-  guess.drafter().downsize();
-  EXPECT_EQ(guess.made(), 1);
-  guess.drafter().forget(SessionId{1});
-  EXPECT_TRUE(reference.is_greedy(some_tokens(40), guess(1, some_tokens(40))));
-  EXPECT_EQ(guess.made(), 2);
+  EXPECT_FALSE(draft(1, some_tokens(40)).empty());
+  draft.drafter().downsize();
+  EXPECT_EQ(draft.made(), 1);
+  draft.drafter().forget(SessionId{1});
+  EXPECT_TRUE(reference.is_greedy(some_tokens(40), draft(1, some_tokens(40))));
+  EXPECT_EQ(draft.made(), 2);
 }
 
 TEST(ModelDrafter, UnsureOfItselfItIsSilent) {
@@ -123,11 +123,11 @@ TEST(ModelDrafter, UnsureOfItselfItIsSilent) {
 }
 
 TEST(ModelDrafter, MostlyWrongItIsAskedNowAndThen) {
-  Speculator guess("tiny-llama", 1024, {.pass_cost = 0.3});
+  Speculator draft("tiny-llama", 1024, {.pass_cost = 0.3});
   std::vector<Token> history = some_tokens(10);
   std::uint32_t made = 0;
   for (int i = 0; i < 300; ++i) {
-    const std::vector<Token> drafts = guess.once(1, history);
+    const std::vector<Token> drafts = draft.once(1, history);
     made += static_cast<std::uint32_t>(drafts.size());
     history.push_back(drafts.empty() || drafts.front() != 50 ? 50 : 51);
   }
@@ -136,17 +136,17 @@ TEST(ModelDrafter, MostlyWrongItIsAskedNowAndThen) {
 }
 
 TEST(ModelDrafter, StopsAtTheEndOfTheAnswer) {
-  Speculator guess("scripted-hello");
+  Speculator draft("scripted-hello");
   const std::vector<Token> answer = Reference("scripted-hello").greedy({10}, 200);
   std::vector<Token> history = {10};
   history.insert(history.end(), answer.begin(), answer.end() - 2);
-  EXPECT_EQ(guess(1, history), (std::vector<Token>(answer.end() - 2, answer.end())));
+  EXPECT_EQ(draft(1, history), (std::vector<Token>(answer.end() - 2, answer.end())));
 }
 
 TEST(ModelDrafter, TokensItDoesNotKnowSilenceIt) {
-  Speculator guess("tiny-llama");
-  EXPECT_THAT(guess(1, {5, 1'000'000, 6}), IsEmpty());
-  EXPECT_FALSE(guess(1, {5, 6}).empty());
+  Speculator draft("tiny-llama");
+  EXPECT_THAT(draft(1, {5, 1'000'000, 6}), IsEmpty());
+  EXPECT_FALSE(draft(1, {5, 6}).empty());
 }
 
 // Its layers were spread over the machines of the split, so each guess paid for their round trips.

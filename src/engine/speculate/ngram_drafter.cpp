@@ -45,7 +45,7 @@ void NgramDrafter::draft(SessionId session, std::span<const Token> history, cons
   if (text.match.length == 0) return;
   // Beyond the end of the history it repeats its own draft: a loop continues.
   const std::size_t distance = history.size() - text.match.end;
-  for (std::uint32_t i = 0; i < budget.most; ++i) {
+  for (std::uint32_t i = 0; i < budget.max; ++i) {
     const std::size_t from = text.match.end + i;
     to.push_back({.token = from < history.size() ? history[from] : to[to.size() - distance].token,
                   .probability = rate_of(text.rates, text.match.length + i).value()});

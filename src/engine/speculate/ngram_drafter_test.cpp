@@ -24,18 +24,18 @@ const RowCosts kFree = costs();
 
 std::vector<Token> tokens_of(std::span<const DraftToken> drafts) {
   std::vector<Token> tokens;
-  for (const DraftToken& guess : drafts) tokens.push_back(guess.token);
+  for (const DraftToken& draft : drafts) tokens.push_back(draft.token);
   return tokens;
 }
 
 // The guesses of one session that a pass with nobody else is better with.
-std::vector<Token> draft(NgramDrafter& drafter, const std::vector<Token>& history, std::uint32_t most = 8,
+std::vector<Token> draft(NgramDrafter& drafter, const std::vector<Token>& history, std::uint32_t max = 8,
                          SessionId session = kSession, const RowCosts& costs = kFree) {
   std::vector<DraftToken> drafts;
-  drafter.draft(session, history, {.most = most, .rows = 1, .costs = costs}, drafts);
-  EXPECT_LE(drafts.size(), most);
-  DraftList list{.drafts = drafts, .most = most};
-  choose_guesses(std::span(&list, 1), costs, {.most = most});
+  drafter.draft(session, history, {.max = max, .rows = 1, .costs = costs}, drafts);
+  EXPECT_LE(drafts.size(), max);
+  DraftList list{.drafts = drafts, .max = max};
+  choose_drafts(std::span(&list, 1), costs, {.max = max});
   drafts.resize(list.rows);
   return tokens_of(drafts);
 }
@@ -128,7 +128,7 @@ TEST(NgramDrafter, GoesOnWithALoopBeyondTheEndOfTheHistory) {
 TEST(NgramDrafter, AppendsBehindOtherGuesses) {
   NgramDrafter drafter;
   std::vector<DraftToken> drafts = {{100, 1}, {101, 1}};
-  drafter.draft(kSession, std::vector<Token>{4, 5, 4, 5}, {.most = 3, .rows = 1, .costs = kFree}, drafts);
+  drafter.draft(kSession, std::vector<Token>{4, 5, 4, 5}, {.max = 3, .rows = 1, .costs = kFree}, drafts);
   EXPECT_THAT(tokens_of(drafts), ElementsAre(100, 101, 4, 5, 4));
 }
 
@@ -144,19 +144,19 @@ TEST(NgramDrafter, FollowsAHistoryThatGrowsOrIsCut) {
 }
 
 // Token by token: how many guesses are made for a text, and how many of them are right.
-struct Guessed {
+struct Drafted {
   std::uint32_t made = 0, right = 0;
 };
-Guessed follow(NgramDrafter& drafter, const std::vector<Token>& text, std::size_t from, double each,
+Drafted follow(NgramDrafter& drafter, const std::vector<Token>& text, std::size_t from, double each,
                SessionId session = kSession) {
   const RowCosts rows = costs(each);
-  Guessed all;
+  Drafted all;
   for (std::size_t at = from; at < text.size();) {
     const auto drafts =
         draft(drafter, {text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at)}, 8, session, rows);
     all.made += static_cast<std::uint32_t>(drafts.size());
-    for (const Token guess : drafts) {
-      if (at == text.size() || guess != text[at]) break;
+    for (const Token draft : drafts) {
+      if (at == text.size() || draft != text[at]) break;
       ++all.right;
       ++at;
     }
@@ -193,9 +193,9 @@ TEST(NgramDrafter, ComesBackWhenTheTextRepeatsItself) {
   for (int i = 0; i < 3; ++i) text.insert(text.end(), passage.begin(), passage.end());
   NgramDrafter drafter;
   follow(drafter, {text.begin(), text.begin() + static_cast<std::ptrdiff_t>(from)}, 10, 0.2);
-  const Guessed guessed = follow(drafter, text, from, 0.2);
-  EXPECT_GT(guessed.right, 200u);
-  EXPECT_GT(guessed.right, guessed.made * 9 / 10);
+  const Drafted drafted = follow(drafter, text, from, 0.2);
+  EXPECT_GT(drafted.right, 200u);
+  EXPECT_GT(drafted.right, drafted.made * 9 / 10);
 }
 
 TEST(NgramDrafter, ForgetsSessions) {

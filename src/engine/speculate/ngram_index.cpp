@@ -10,9 +10,9 @@ constexpr std::uint32_t kMaxPlaces = 16;
 constexpr std::size_t kFewestSlots = 256;
 
 std::uint32_t common_end(std::span<const Token> tokens, std::uint32_t end) {
-  const std::uint32_t most = std::min(end, NgramIndex::kLongest);
+  const std::uint32_t max = std::min(end, NgramIndex::kLongest);
   std::uint32_t length = 0;
-  while (length < most && tokens[end - 1 - length] == tokens[tokens.size() - 1 - length]) ++length;
+  while (length < max && tokens[end - 1 - length] == tokens[tokens.size() - 1 - length]) ++length;
   return length;
 }
 

@@ -35,7 +35,7 @@ BackgroundThread::~BackgroundThread() {
 
 void BackgroundThread::close() {
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     closed_ = true;
   }
   changed_.notify_one();
@@ -43,7 +43,7 @@ void BackgroundThread::close() {
 
 bool BackgroundThread::run(BackgroundTask task) noexcept {
   try {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (closed_ || tasks_.size() >= kMaxWaiting) return false;
     if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
     tasks_.push_back(std::move(task));
@@ -56,9 +56,9 @@ bool BackgroundThread::run(BackgroundTask task) noexcept {
 }
 
 void BackgroundThread::work() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return closed_ || !tasks_.empty(); });
+    changed_.wait(lock, [this]() REQUIRES(mutex_) { return closed_ || !tasks_.empty(); });
     if (closed_) return;
     BackgroundTask task = std::move(tasks_.front());
     tasks_.pop_front();

@@ -1,14 +1,14 @@
 // Runs work that a decode thread must not wait for: file reads, dry runs, the release of large memory. In order.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <thread>
 #include <utility>
+
+#include "base/mutex.h"
 
 namespace corral::engine {
 
@@ -48,11 +48,11 @@ class BackgroundThread final : public BackgroundExecutor {
  private:
   void work();
 
-  std::mutex mutex_;  // guards all below
-  std::condition_variable changed_;
-  std::deque<BackgroundTask> tasks_;
-  bool closed_ = false;
-  std::thread thread_;
+  Mutex mutex_;
+  Condition changed_;
+  std::deque<BackgroundTask> tasks_ GUARDED_BY(mutex_);
+  bool closed_ GUARDED_BY(mutex_) = false;
+  std::thread thread_ GUARDED_BY(mutex_);
 };
 
 }  // namespace corral::engine

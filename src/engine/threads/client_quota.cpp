@@ -20,7 +20,7 @@ ClientQuota::Held ClientQuota::enter(const std::string& client, std::uint64_t co
     std::uint64_t count = 0;  // none until it has entered
     ~Holding() {
       if (count == 0) return;
-      const std::scoped_lock lock(state->mutex);
+      const MutexLock lock(state->mutex);
       state->all -= count;
       state->times.ended(MonoClock::now() - since);
       const auto found = state->clients.find(client);
@@ -30,7 +30,7 @@ ClientQuota::Held ClientQuota::enter(const std::string& client, std::uint64_t co
     }
   };
   auto holding = std::make_shared<Holding>(state_, client, now);
-  const std::scoped_lock lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   const auto known = state_->clients.find(client);
   if (!state_->fits(known == state_->clients.end() ? 0 : known->second.count, count)) return nullptr;
   auto& entry = known == state_->clients.end() ? state_->clients[client] : known->second;
@@ -42,13 +42,13 @@ ClientQuota::Held ClientQuota::enter(const std::string& client, std::uint64_t co
 }
 
 std::uint64_t ClientQuota::held(const std::string& client) const {
-  const std::scoped_lock lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   const auto known = state_->clients.find(client);
   return known == state_->clients.end() ? 0 : known->second.count;
 }
 
 std::chrono::seconds ClientQuota::until_free(const std::string& client, MonoTime now) const {
-  const std::scoped_lock lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   std::size_t held = 0;
   MonoTime oldest = now;
   const auto look_at = [&](const Client& one) {

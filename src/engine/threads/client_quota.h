@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 
 #include "base/hold_times.h"
+#include "base/mutex.h"
 
 namespace corral::engine {
 
@@ -44,14 +44,14 @@ class ClientQuota {
   };
   struct State {
     State(std::uint64_t the_limit, First the_first) : limit(the_limit), first(the_first) {}
-    bool fits(std::uint64_t held, std::uint64_t count) const;
+    bool fits(std::uint64_t held, std::uint64_t count) const REQUIRES(mutex);
 
     const std::uint64_t limit;
     const First first;
-    mutable std::mutex mutex;  // guards all below
-    std::uint64_t all = 0;
-    HoldTimes times;
-    std::map<std::string, Client> clients;  // that hold something
+    mutable Mutex mutex;
+    std::uint64_t all GUARDED_BY(mutex) = 0;
+    HoldTimes times GUARDED_BY(mutex);
+    std::map<std::string, Client> clients GUARDED_BY(mutex);  // that hold something
   };
   const std::shared_ptr<State> state_;
 };

@@ -2,14 +2,13 @@
 // Safe on every thread; tickets may outlive it.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <expected>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 
 namespace corral::engine {
 
@@ -49,7 +48,7 @@ class InFlight {
     std::uint64_t weight = ~std::uint64_t{0};
   };
   std::expected<Ticket, Refusal> enter(Limits limits, std::uint64_t weight) {
-    const std::scoped_lock lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     if (state_->closed) return std::unexpected(Refusal::closed);
     if (state_->count >= limits.count || state_->weight >= limits.weight) return std::unexpected(Refusal::full);
     ++state_->count;
@@ -59,44 +58,44 @@ class InFlight {
   std::expected<Ticket, Refusal> enter(std::uint32_t limit = 0xFFFFFFFF) { return enter({.count = limit}, 0); }
   // Of all that are in flight.
   std::uint64_t weight() const {
-    const std::scoped_lock lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     return state_->weight;
   }
   std::uint32_t count() const {
-    const std::scoped_lock lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     return state_->count;
   }
   // Refuses all further enter() calls.
   void close() {
-    const std::scoped_lock lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     state_->closed = true;
   }
   bool closed() const {
-    const std::scoped_lock lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     return state_->closed;
   }
   // Waits until nothing is in flight. False: something still is at the deadline.
   bool wait_until_empty(MonoTime deadline) const {
-    std::unique_lock lock(state_->mutex);
-    return state_->left.wait_until(lock, deadline, [this] { return state_->count == 0; });
+    MutexLock lock(state_->mutex);
+    return state_->left.wait_until(lock, deadline, [this]() REQUIRES(state_->mutex) { return state_->count == 0; });
   }
 
  private:
   struct State {
     void leave(std::uint64_t weighed) {
       {
-        const std::scoped_lock lock(mutex);
+        const MutexLock lock(mutex);
         weight -= weighed;
         if (--count > 0) return;
       }
       left.notify_all();
     }
 
-    std::mutex mutex;  // guards all below
-    std::condition_variable left;
-    std::uint32_t count = 0;
-    std::uint64_t weight = 0;
-    bool closed = false;
+    Mutex mutex;
+    Condition left;
+    std::uint32_t count GUARDED_BY(mutex) = 0;
+    std::uint64_t weight GUARDED_BY(mutex) = 0;
+    bool closed GUARDED_BY(mutex) = false;
   };
   const std::shared_ptr<State> state_ = std::make_shared<State>();
 };

@@ -4,15 +4,14 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 
 namespace corral::engine {
 
@@ -23,7 +22,7 @@ class Mailbox {
   // further computing, or 0.
   bool post(Command command, std::uint64_t interrupts = 0) {
     {
-      const std::scoped_lock lock(mutex_);
+      const MutexLock lock(mutex_);
       if (closed_) return false;
       commands_.push_back(std::move(command));
       if (interrupts != 0) {
@@ -38,7 +37,7 @@ class Mailbox {
   // Wakes the worker without a command.
   void wake() {
     {
-      const std::scoped_lock lock(mutex_);
+      const MutexLock lock(mutex_);
       woken_ = true;
     }
     changed_.notify_one();
@@ -47,7 +46,7 @@ class Mailbox {
   // Accepts no more commands and aborts the running pass.
   void close() {
     {
-      const std::scoped_lock lock(mutex_);
+      const MutexLock lock(mutex_);
       closed_ = true;
       abort_ = true;
     }
@@ -57,8 +56,8 @@ class Mailbox {
   // For the worker: moves the commands into `commands`, in order. If `wait`, waits for a command or a wake-up, at most
   // until `until`. False when the mailbox is closed; commands that were posted before still come with it.
   bool take(std::vector<Command>& commands, bool wait, std::optional<MonoTime> until = std::nullopt) {
-    std::unique_lock lock(mutex_);
-    const auto happened = [this] { return !commands_.empty() || woken_ || closed_; };
+    MutexLock lock(mutex_);
+    const auto happened = [this]() REQUIRES(mutex_) { return !commands_.empty() || woken_ || closed_; };
     if (wait && until) {
       changed_.wait_until(lock, *until, happened);
     } else if (wait) {
@@ -73,13 +72,13 @@ class Mailbox {
 
   // For the worker, around a pass: sessions whose commands may abort it.
   void begin_pass(std::span<const std::uint64_t> interruptible) {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     interruptible_.assign(interruptible.begin(), interruptible.end());
     // Commands posted since the last take() can abort it, too.
     abort_ = closed_ || std::ranges::find_first_of(interruptible_, interrupts_) != interruptible_.end();
   }
   void end_pass() {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     interruptible_.clear();
   }
   // Read by the abort callback, many times a pass.
@@ -87,13 +86,13 @@ class Mailbox {
 
  private:
   std::atomic<bool> abort_ = false;
-  std::mutex mutex_;  // guards all below; never held while anything is called
-  std::condition_variable changed_;
-  std::vector<Command> commands_;
-  std::vector<std::uint64_t> interruptible_;  // sessions with prompt tokens in the running pass
-  std::vector<std::uint64_t> interrupts_;     // sessions with waiting commands
-  bool woken_ = false;
-  bool closed_ = false;
+  Mutex mutex_;  // never held while anything is called
+  Condition changed_;
+  std::vector<Command> commands_ GUARDED_BY(mutex_);
+  std::vector<std::uint64_t> interruptible_ GUARDED_BY(mutex_);  // sessions with prompt tokens in the running pass
+  std::vector<std::uint64_t> interrupts_ GUARDED_BY(mutex_);     // sessions with waiting commands
+  bool woken_ GUARDED_BY(mutex_) = false;
+  bool closed_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace corral::engine

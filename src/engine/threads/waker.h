@@ -2,8 +2,9 @@
 #pragma once
 
 #include <functional>
-#include <mutex>
 #include <utility>
+
+#include "base/mutex.h"
 
 namespace corral::engine {
 
@@ -11,17 +12,17 @@ class Waker {
  public:
   // Returns when no call of the previous callback is running.
   void set(std::move_only_function<void()> call) {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     call_ = std::move(call);
   }
   void wake() {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (call_) call_();
   }
 
  private:
-  std::mutex mutex_;  // held during the call; StreamHandle::set_waker says what the call may do
-  std::move_only_function<void()> call_;
+  Mutex mutex_;  // held during the call; StreamHandle::set_waker says what the call may do
+  std::move_only_function<void()> call_ GUARDED_BY(mutex_);
 };
 
 }  // namespace corral::engine

@@ -21,7 +21,7 @@ namespace corral::engine {
 inline constexpr std::uint32_t kMaxWorkers = 64;
 // Sequence ids of one libllama context (LLAMA_MAX_SEQ).
 inline constexpr std::uint32_t kMaxSequences = 256;
-inline constexpr std::uint32_t kMaxGuesses = 64;
+inline constexpr std::uint32_t kMaxDraftTokens = 64;
 // Training context of a model whose file does not name one.
 inline constexpr std::uint32_t kUnknownContext = kFirstContext;
 

@@ -68,9 +68,9 @@ TEST(SessionViews, TellPausedAndParked) {
 TEST(SessionViews, AreToldOnAWorkersThread) {
   const auto engine = load(load_options("tiny-llama"));
   for (int i = 0; i < 200; ++i) {
-    std::promise<std::thread::id> told_on;
-    engine->sessions([&](const Views&) { told_on.set_value(std::this_thread::get_id()); });
-    EXPECT_NE(told_on.get_future().get(), std::this_thread::get_id());
+    std::promise<std::thread::id> called_on;
+    engine->sessions([&](const Views&) { called_on.set_value(std::this_thread::get_id()); });
+    EXPECT_NE(called_on.get_future().get(), std::this_thread::get_id());
   }
 }
 

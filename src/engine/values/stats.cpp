@@ -30,7 +30,7 @@ std::span<const StatField<WorkerStats>> stat_fields() {
       {"drafts", "drafts_total", "Drafts", counter, &W::drafts},
       {"drafted_tokens", "drafted_tokens_total", "Draft tokens", counter, &W::drafted_tokens},
       {"accepted_tokens", "accepted_tokens_total", "Accepted draft tokens", counter, &W::accepted_tokens},
-      {"filler_rows", "filler_rows_total", "Padding rows", counter, &W::filler_rows},
+      {"filler_rows", "filler_rows_total", "Padding rows", counter, &W::padding_rows},
       {"lane_prompts", "lane_prompts_total", "Long prompts computed beside running streams", counter, &W::lane_prompts},
       {"lane_tokens", "lane_tokens_total", "Tokens of these", counter, &W::lane_tokens},
       {"decode_ms", "decode_seconds_total", "Time in forward passes", counter, &W::decode_ms, kMillis},

@@ -26,7 +26,7 @@ inline constexpr std::array kSizeBounds = {1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0,
 
 struct WorkerStats {
   std::uint64_t steps = 0;             // forward passes
-  std::uint64_t batch_tokens = 0;      // tokens in them, with draft tokens, without filler_rows
+  std::uint64_t batch_tokens = 0;      // tokens in them, with draft tokens, without padding_rows
   std::uint64_t prompt_tokens = 0;     // of these, prefill
   std::uint64_t predicted_tokens = 0;  // sampled
   std::uint64_t cached_tokens = 0;     // prompt tokens that needed no prefill
@@ -45,7 +45,7 @@ struct WorkerStats {
   std::uint64_t drafts = 0;            // verified: draft tokens of a session in a pass
   std::uint64_t drafted_tokens = 0;    // draft tokens
   std::uint64_t accepted_tokens = 0;   // of these, accepted
-  std::uint64_t filler_rows = 0;       // padding rows, which make a pass faster
+  std::uint64_t padding_rows = 0;      // padding rows, which make a pass faster
   std::uint64_t lane_prompts = 0;      // prompts computed in the lane, beside running streams
   std::uint64_t lane_tokens = 0;       // tokens of these
   double layout_ms = 0;                // time of layout changes

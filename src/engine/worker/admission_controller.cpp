@@ -13,7 +13,7 @@ namespace {
 std::uint32_t foreseen(const Session& session) { return std::min(session.remaining(), kPromisedTokens); }
 
 // Most background generations that are active: the rest stays free for other generations.
-std::uint32_t most_in_background(std::uint32_t admission) { return std::max(admission * 3 / 4, 1u); }
+std::uint32_t max_in_background(std::uint32_t admission) { return std::max(admission * 3 / 4, 1u); }
 
 std::uint32_t held(const Session& session) { return static_cast<std::uint32_t>(session.history.size()); }
 
@@ -62,7 +62,7 @@ void AdmissionController::admit() {
       return;
     }
     provide_cells();
-    if (!kv_.there() || admit_who_fits()) return;
+    if (!kv_.there() || admit_fitting()) return;
     if (!migrator_.grow(kv_.cells() + 1)) return;  // a larger memory holds more sessions at a time
   }
 }
@@ -116,7 +116,7 @@ std::uint32_t AdmissionController::background_running() const {
 }
 
 // False: there are no cells for the first session in the queue.
-bool AdmissionController::admit_who_fits() {
+bool AdmissionController::admit_fitting() {
   // A split layout admits as many sessions as it has parts. The session in the lane counts as admitted, but has no part
   // until it returns.
   const std::uint32_t admission =
@@ -125,7 +125,7 @@ bool AdmissionController::admit_who_fits() {
   for (std::size_t i = 0; i < sessions_.waiting().size() && sessions_.active().size() < admission;) {
     Session& session = *sessions_.waiting()[i];
     Generation& generation = *session.generation;
-    if (generation.background && background >= most_in_background(admission)) {
+    if (generation.background && background >= max_in_background(admission)) {
       ++i;
       continue;
     }

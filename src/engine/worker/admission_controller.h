@@ -58,7 +58,7 @@ class AdmissionController {
  private:
   CellClaims claims() const;
   Sequences::Attach attach(Session& session);
-  bool admit_who_fits();
+  bool admit_fitting();
   std::uint32_t background_running() const;
   void provide_cells();
   bool put_back(const PrefillLaneController::LaneResult& home);

@@ -62,9 +62,9 @@ TEST_F(AdmissionTo100Cells, WhereCellsRunOutTheNewestGoes) {
 TEST_F(AdmissionTo100Cells, WhoIsAloneAndHasAllCellsEnds) {
   Session& session = waiting(100);
   compute(session, 100);
-  const auto heard = session.generation->stream;
+  const auto output = session.generation->stream;
   admission.make_room();
-  EXPECT_EQ(end_of(heard)->reason, FinishReason::context_full);
+  EXPECT_EQ(end_of(output)->reason, FinishReason::context_full);
 }
 
 TEST_F(AdmissionTo100Cells, APassFindsCellsAtTheCostOfThoseThatDoNotRun) {
@@ -102,9 +102,9 @@ TEST_F(AdmissionTo100Cells, WhoComesHomeToAFullHouseWaits) {
 TEST_F(AdmissionTo100Cells, WithoutMemoryAllHearOfIt) {
   maker->any = false;
   kv.drop({});
-  const auto heard = waiting(10).generation->stream;
+  const auto output = waiting(10).generation->stream;
   admission.admit();
-  EXPECT_EQ(end_of(heard)->error->code, errc::out_of_memory);
+  EXPECT_EQ(end_of(output)->error->code, errc::out_of_memory);
   EXPECT_TRUE(sessions.waiting().empty());
 }
 
@@ -128,9 +128,9 @@ TEST_F(AdmissionToGrowingMemory, GrowForWhoComesNextAndTheOthersMoveAlong) {
 
 TEST_F(AdmissionToGrowingMemory, WhoCanNeverHaveCellsIsToldBeforeAnythingIsComputed) {
   maker->largest = 100;
-  const auto heard = waiting(150, 20).generation->stream;
+  const auto output = waiting(150, 20).generation->stream;
   admission.admit();
-  EXPECT_EQ(end_of(heard)->reason, FinishReason::context_full);
+  EXPECT_EQ(end_of(output)->reason, FinishReason::context_full);
 }
 
 }  // namespace

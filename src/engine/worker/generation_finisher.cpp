@@ -52,10 +52,10 @@ void GenerationFinisher::finish_all(const Error& error) {
 void GenerationFinisher::fail(Session& session, const char* what) noexcept {
   if (session.phase() == Phase::aside) lane_.forget();
   const Generation& generation = *session.generation;
-  const std::size_t told = std::size_t{generation.usage.prompt_tokens} + generation.reported - generation.discarded;
-  if (session.history.size() > told) {
-    session.shared->tokens -= static_cast<std::uint32_t>(session.history.size() - told);
-    session.history.resize(told);
+  const std::size_t visible = std::size_t{generation.usage.prompt_tokens} + generation.reported - generation.discarded;
+  if (session.history.size() > visible) {
+    session.shared->tokens -= static_cast<std::uint32_t>(session.history.size() - visible);
+    session.history.resize(visible);
   }
   try {
     session.history.insert(session.history.end(), session.appended.begin(), session.appended.end());

@@ -10,7 +10,7 @@ class Ends : public test::Parts {};
 TEST_F(Ends, WhatWasAppendedMeanwhileGoesBehindTheAnswer) {
   Session& session = waiting(10);
   stream(session);
-  const auto heard = session.generation->stream;
+  const auto output = session.generation->stream;
   session.appended = {7, 8};
   finisher.finish(session, FinishReason::stop, std::nullopt, "end");
   EXPECT_EQ(session.history.size(), 12u);
@@ -19,7 +19,7 @@ TEST_F(Ends, WhatWasAppendedMeanwhileGoesBehindTheAnswer) {
   EXPECT_EQ(session.phase(), Phase::idle);
   EXPECT_FALSE(session.generation);
   EXPECT_EQ(session.shared->generations, 0u);
-  const auto end = end_of(heard);
+  const auto end = end_of(output);
   ASSERT_TRUE(end);
   EXPECT_EQ(end->reason, FinishReason::stop);
   EXPECT_EQ(end->stop_string, "end");
@@ -37,7 +37,7 @@ TEST_F(Ends, WhoeverWasInHandBeforeIsAgain) {
 
 TEST_F(Ends, OfOneThatFailsWhatItsStreamWasNotToldIsNoPartOfItsHistory) {
   Session& session = waiting(10);
-  const auto heard = session.generation->stream;
+  const auto output = session.generation->stream;
   session.history.insert(session.history.end(), {1, 2, 3});
   session.shared->tokens = 13;
   session.generation->reported = 2;
@@ -46,7 +46,7 @@ TEST_F(Ends, OfOneThatFailsWhatItsStreamWasNotToldIsNoPartOfItsHistory) {
   EXPECT_EQ(session.history.size(), 13u) << "10, the 2 that were told, and what was appended";
   EXPECT_EQ(session.history.back(), 9);
   EXPECT_EQ(session.shared->tokens, 12u);
-  EXPECT_EQ(end_of(heard)->error->code, errc::worker_failed);
+  EXPECT_EQ(end_of(output)->error->code, errc::worker_failed);
   EXPECT_EQ(sessions.generating(), 0u);
 }
 

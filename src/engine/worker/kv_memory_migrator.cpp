@@ -29,7 +29,7 @@ bool KvMemoryMigrator::ensure() {
   return kv_.there();
 }
 
-void KvMemoryMigrator::tell_refusal() {
+void KvMemoryMigrator::report_refusal() {
   if (const auto error = kv_.take_refusal()) finisher_.finish_all(*error);
 }
 

@@ -41,7 +41,7 @@ class KvMemoryMigrator {
   // the cause is known.
   bool ensure();
   // Called at each step: ends all generations once the cause is known.
-  void tell_refusal();
+  void report_refusal();
   // Changes to the best layout for active and waiting sessions.
   void choose_layout();
   void change(KvShape shape);

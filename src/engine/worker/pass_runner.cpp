@@ -9,7 +9,7 @@
 namespace corral::engine {
 namespace {
 
-constexpr Token kFillerToken = 0;
+constexpr Token kPaddingToken = 0;
 
 }  // namespace
 
@@ -38,7 +38,7 @@ std::uint32_t fill_batch(Pass& pass, Batch& batch, std::vector<std::uint64_t>& p
     }
   }
   // With logits: the output matrix is computed for whole tiles, too.
-  for (const PaddingRow& row : pass.padding) batch.add(kFillerToken, row.position, row.sequence, true);
+  for (const PaddingRow& row : pass.padding) batch.add(kPaddingToken, row.position, row.sequence, true);
   return prefill;
 }
 
@@ -70,7 +70,7 @@ bool PassRunner::run(Pass& pass) {
   const DecodeStatus status = kv_->decode(batch_);
   faults_.computing = false;
   box_->end_pass();
-  clear_filler_rows(*kv_, pass.padding);
+  clear_padding_rows(*kv_, pass.padding);
   const double ms = std::chrono::duration<double, std::milli>(clock_() - started).count();
   counters_.decode_ms += ms;
 
@@ -109,7 +109,7 @@ void PassRunner::begin(const Pass& pass, MonoTime now) {
     if (generation.first_pass) continue;
     generation.first_pass = now;
     counters_.queue_seconds.observe(seconds_between(generation.posted, now));
-    writer_.tell_prompt(*item.session, item.session->in_cache);
+    writer_.report_progress(*item.session, item.session->in_cache);
   }
 }
 
@@ -118,7 +118,7 @@ void PassRunner::count(const Pass& pass, std::uint32_t prefill, double ms) {
   const std::uint32_t tokens = batch_.size() - padding;
   ++counters_.steps;
   counters_.batch_tokens += tokens;
-  counters_.filler_rows += padding;
+  counters_.padding_rows += padding;
   counters_.prompt_tokens += prefill;
   if (prefill > 0) counters_.prompt_ms += ms;
   costs_.observe(
@@ -137,7 +137,7 @@ void PassRunner::take_results(const Pass& pass) {
     sequences_.computed(session, session.in_cache + item.tokens);
     if (session.in_cache >= session.suspect_until) session.suspect_until = 0;
     sessions_.use(session);
-    writer_.tell_prompt(session, session.in_cache);
+    writer_.report_progress(session, session.in_cache);
     if (item.row >= 0) output_.take(pass, item);
   }
   faults_.session = nullptr;

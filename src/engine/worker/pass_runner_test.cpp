@@ -15,8 +15,8 @@ class Steady final : public TokenPicker {
 
 class Run : public test::Parts {
  protected:
-  Session& streaming(std::uint32_t tokens, std::uint32_t most = 100) {
-    Session& session = waiting(tokens, most);
+  Session& streaming(std::uint32_t tokens, std::uint32_t max = 100) {
+    Session& session = waiting(tokens, max);
     stream(session);
     session.generation->sampler = std::make_unique<Steady>();
     session.generation->first_token = now;
@@ -35,13 +35,13 @@ class Run : public test::Parts {
 TEST_F(Run, EachStreamHasATokenMore) {
   Session& session = streaming(10);
   Session& last = streaming(8, 2);
-  const auto heard = last.generation->stream;
+  const auto output = last.generation->stream;
   with({&session, &last});
   EXPECT_TRUE(runner.run(pass));
   EXPECT_EQ(session.history.back(), 3);
   EXPECT_EQ(session.in_cache, 10u);
   EXPECT_EQ(session.phase(), Phase::active);
-  EXPECT_EQ(end_of(heard)->reason, FinishReason::length);
+  EXPECT_EQ(end_of(output)->reason, FinishReason::length);
   EXPECT_EQ(counters.predicted_tokens, 2u);
   EXPECT_EQ(faults.session, nullptr);
 }
@@ -77,10 +77,10 @@ TEST_F(Run, WhereAPassOfSeveralFailsEachIsSuspectedAndOneAloneEnds) {
   EXPECT_TRUE(runner.run(pass));
   EXPECT_EQ(first.suspect_until, 10u);
   EXPECT_EQ(second.suspect_until, 8u);
-  const auto heard = second.generation->stream;
+  const auto output = second.generation->stream;
   with({&second});
   EXPECT_TRUE(runner.run(pass));
-  EXPECT_EQ(end_of(heard)->error->code, errc::decode_failed);
+  EXPECT_EQ(end_of(output)->error->code, errc::decode_failed);
   EXPECT_EQ(second.sequence, -1);
   memory().next = DecodeStatus::ok;
   with({&first});

@@ -84,7 +84,7 @@ void PrefillLaneController::start(Session& session) {
   if (!generation.first_pass) {
     generation.first_pass = clock_();
     counters_.queue_seconds.observe(seconds_between(generation.posted, *generation.first_pass));
-    writer_.tell_prompt(session, session.in_cache);
+    writer_.report_progress(session, session.in_cache);
   }
   if (generation.report_prompt) job.computed = [step = step_](std::uint32_t done) { step(PrefillStep{done}); };
   sequences_.give_up(session, Sequences::Leave::claim);
@@ -114,8 +114,8 @@ void PrefillLaneController::forget() noexcept {
 }
 
 // The steps of a job arrive before its result, so the step is of the session in the lane, if there is one.
-void PrefillLaneController::tell(const PrefillStep& step) const {
-  if (sessions_.aside() != nullptr) writer_.tell_prompt(*sessions_.aside(), step.done);
+void PrefillLaneController::report(const PrefillStep& step) const {
+  if (sessions_.aside() != nullptr) writer_.report_progress(*sessions_.aside(), step.done);
 }
 
 std::optional<PrefillLaneController::LaneResult> PrefillLaneController::take(PrefillResult result) {

@@ -57,7 +57,7 @@ class PrefillLaneController {
   // The same, but cannot fail.
   void forget() noexcept;
 
-  void tell(const PrefillStep& step) const;
+  void report(const PrefillStep& step) const;
   // The session that was in the lane, and its KV to be restored. The fault scope names the session.
   struct LaneResult {
     Session& session;

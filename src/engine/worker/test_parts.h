@@ -139,7 +139,7 @@ class Parts : public ::testing::Test {
       : options(with) {}
 
   // A session with so many tokens, that waits with a generation of so many more.
-  Session& waiting(std::uint32_t tokens, std::uint32_t most = 5) {
+  Session& waiting(std::uint32_t tokens, std::uint32_t max = 5) {
     const SessionId id(++sessions_made);
     Session& session = sessions.add(std::make_shared<SessionShared>(id, 1000), true);
     session.history.resize(tokens);
@@ -147,7 +147,7 @@ class Parts : public ::testing::Test {
     session.shared->tokens = tokens;
     Generation& generation = session.generation.emplace();
     generation.order = sessions_made;
-    generation.max_new_tokens = most;
+    generation.max_new_tokens = max;
     generation.usage.prompt_tokens = tokens;
     generation.stream = std::make_shared<StreamState>(0, StreamState::Owner{.drained = [] {}, .cancelled = [] {}});
     ++session.shared->generations;

@@ -29,12 +29,12 @@ void Worker::run() {
 }
 
 void Worker::publish() {
-  const std::scoped_lock lock(stats_mutex_);
+  const MutexLock lock(stats_mutex_);
   published_ = core_.stats();
 }
 
 WorkerStats Worker::stats() const {
-  const std::scoped_lock lock(stats_mutex_);
+  const MutexLock lock(stats_mutex_);
   return published_;
 }
 

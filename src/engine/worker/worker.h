@@ -3,9 +3,9 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <thread>
 
+#include "base/mutex.h"
 #include "engine/worker/worker_core.h"
 
 namespace corral::engine {
@@ -35,8 +35,8 @@ class Worker {
   WorkerCore core_;  // used by the thread while it runs
   InFlight in_flight_;
 
-  mutable std::mutex stats_mutex_;  // guards published_
-  WorkerStats published_;
+  mutable Mutex stats_mutex_;
+  WorkerStats published_ GUARDED_BY(stats_mutex_);
   std::thread thread_;
 };
 

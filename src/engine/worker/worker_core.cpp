@@ -23,7 +23,7 @@ bool WorkerCore::take_commands(bool wait) {
 // of a session was reported must be right.
 void WorkerCore::receive(Command& command) {
   const auto applied = [&] {
-    return guarded(Blame::nobody, [&] { std::visit([this](auto& one) { apply(std::move(one)); }, command); });
+    return guarded(Blame::none, [&] { std::visit([this](auto& one) { apply(std::move(one)); }, command); });
   };
   if (applied()) return;
   const bool ends = std::holds_alternative<EndSession>(command) || std::holds_alternative<CancelGeneration>(command);
@@ -32,12 +32,12 @@ void WorkerCore::receive(Command& command) {
 
 bool WorkerCore::round() {
   bool computed = false;
-  if (!guarded(Blame::everybody, [&] { computed = step(); })) return true;  // the other sessions wait again
+  if (!guarded(Blame::all, [&] { computed = step(); })) return true;  // the other sessions wait again
   return computed;
 }
 
 bool WorkerCore::step() {
-  components_.migrator.tell_refusal();
+  components_.migrator.report_refusal();
   components_.admission.resume_paused();
   components_.migrator.choose_layout();
   components_.admission.admit();
@@ -77,7 +77,7 @@ void WorkerCore::compute_pass() {
 }
 
 void WorkerCore::shut_down() {
-  guarded(Blame::nobody, [this] {
+  guarded(Blame::none, [this] {
     for (Session& session : components_.sessions.all()) {
       if (session.generation) components_.finisher.finish(session, FinishReason::shutdown);
     }
@@ -118,7 +118,7 @@ void WorkerCore::apply(StartGeneration&& command) {
     return;
   }
   if (session->generation)
-    guarded(Blame::nobody, [&] { components_.finisher.finish(*session, FinishReason::superseded); });
+    guarded(Blame::none, [&] { components_.finisher.finish(*session, FinishReason::superseded); });
   components_.faults.session = session;
   session->generation.emplace(std::move(command.generation));
   Generation& generation = *session->generation;
@@ -164,7 +164,7 @@ void WorkerCore::apply(EndSession&& command) {
 
 void WorkerCore::apply(Downsize&& command) {
   DownsizeReport report;
-  if (!guarded(Blame::nobody, [&] { downsize(report); })) report = {};
+  if (!guarded(Blame::none, [&] { downsize(report); })) report = {};
   command.done(report);
 }
 
@@ -183,7 +183,7 @@ void WorkerCore::downsize(DownsizeReport& report) {
 
 void WorkerCore::apply(SetThreads&& command) { components_.lane.set_threads(command); }
 
-void WorkerCore::apply(PrefillStep&& step) { components_.lane.tell(step); }
+void WorkerCore::apply(PrefillStep&& step) { components_.lane.report(step); }
 
 void WorkerCore::apply(PrefillResult&& result) {
   if (auto home = components_.lane.take(std::move(result))) components_.admission.take_home(std::move(*home));

@@ -62,7 +62,7 @@ class WorkerCore {
   void compute_pass();
 
   // worker_failure.cpp: unexpected failures
-  enum class Blame { nobody, everybody };  // applies if the fault scope names no session
+  enum class Blame { none, all };  // applies if the fault scope names no session
   // False: it threw, and the worker has recovered.
   template <typename Call>
   bool guarded(Blame blame, Call call) noexcept {

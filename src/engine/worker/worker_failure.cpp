@@ -28,7 +28,7 @@ void WorkerCore::recover(const char* what, Blame blame) noexcept {
   const auto concerned = [&](const Session& session) {
     if (faults != nullptr) return faults == &session;
     if (computing) return components_.pass.has(session);
-    return blame == Blame::everybody && session.phase() != Phase::paused && session.phase() != Phase::aside;
+    return blame == Blame::all && session.phase() != Phase::paused && session.phase() != Phase::aside;
   };
   for (Session& session : components_.sessions.all()) {
     if (!session.generation) continue;

@@ -33,9 +33,9 @@ enum class Keep { beginning, end };
 bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
 std::string_view cut_text(std::string_view text, std::size_t tokens, Keep keep) {
-  const auto most = std::max(kLeastBytes, tokens * kBytesPerToken);
-  if (text.size() <= most) return text;
-  auto at = keep == Keep::end ? text.size() - most : most;
+  const auto max = std::max(kLeastBytes, tokens * kBytesPerToken);
+  if (text.size() <= max) return text;
+  auto at = keep == Keep::end ? text.size() - max : max;
   while (at > 0 && continues_character(text[at])) --at;
   return keep == Keep::end ? text.substr(at) : text.substr(0, at);
 }
@@ -46,7 +46,7 @@ class Builder {
       : tokens_(tokens), facts_(tokens.service().facts()), gap_(gap), stop_(stop) {}
 
   Result<Tokens> make() {
-    auto begun = tokens_.read(gap_.begun, {.most = facts_.n_ctx, .add_special = false}, "prompt", stop_);
+    auto begun = tokens_.read(gap_.begun, {.max = facts_.n_ctx, .add_special = false}, "prompt", stop_);
     if (!begun) return begun;
     const auto window = std::min<std::size_t>(kWindow, facts_.n_ctx / 4 * 3);
     const auto before = window / 4 * 3;
@@ -80,23 +80,23 @@ class Builder {
   }
 
   // Text on one side of the gap.
-  Result<Tokens> side(const protocol::Input& given, std::size_t most, Keep keep, const std::string& param) {
+  Result<Tokens> side(const protocol::Input& given, std::size_t max, Keep keep, const std::string& param) {
     const auto* const text = gap_.whole ? nullptr : std::get_if<std::string>(&given);
-    const PromptTokens::Reading reading{.most = facts_.n_ctx, .add_special = false, .parse_special = false};
+    const PromptTokens::Reading reading{.max = facts_.n_ctx, .add_special = false, .parse_special = false};
     auto all =
-        text != nullptr ? text_of(cut_text(*text, most, keep), param) : tokens_.read(given, reading, param, stop_);
-    if (!all || gap_.whole || all->size() <= most) return all;
+        text != nullptr ? text_of(cut_text(*text, max, keep), param) : tokens_.read(given, reading, param, stop_);
+    if (!all || gap_.whole || all->size() <= max) return all;
     if (keep == Keep::beginning) {
-      all->resize(most);
+      all->resize(max);
     } else {
-      all->erase(all->begin(), all->end() - static_cast<std::ptrdiff_t>(most));
+      all->erase(all->begin(), all->end() - static_cast<std::ptrdiff_t>(max));
     }
     return all;
   }
 
-  // The last `most` tokens of the other pieces, each with its name, in the training format of such models. Starts with
+  // The last `max` tokens of the other pieces, each with its name, in the training format of such models. Starts with
   // the last piece, so that pieces that don't fit cost nothing.
-  Result<Tokens> extra(std::size_t most) {
+  Result<Tokens> extra(std::size_t max) {
     Tokens all;
     const std::string param = "input_extra";
     const auto named = [&](std::string_view name) { return text_of(std::string(name) + "\n", param); };
@@ -107,21 +107,21 @@ class Builder {
       return {};
     };
     const auto& marks = facts_.gap;
-    if (most > 0 && marks.file != engine::kNoToken) {
+    if (max > 0 && marks.file != engine::kNoToken) {
       if (auto fine = put(marks.file, named("filename")); !fine) return std::unexpected(std::move(fine.error()));
     }
-    for (auto chunk = gap_.extra.rbegin(); chunk != gap_.extra.rend() && all.size() < most; ++chunk) {
-      auto text = text_of(cut_text(chunk->text, most, Keep::end), param);
+    for (auto chunk = gap_.extra.rbegin(); chunk != gap_.extra.rend() && all.size() < max; ++chunk) {
+      auto text = text_of(cut_text(chunk->text, max, Keep::end), param);
       if (auto fine = put(engine::kNoToken, std::move(text)); !fine) return std::unexpected(std::move(fine.error()));
       const bool marked = marks.file != engine::kNoToken;
       const std::string_view name = chunk->filename.empty() ? std::string_view("tmp") : chunk->filename;
       auto head = marked ? named(name) : text_of(kSnippet, param);
       if (auto fine = put(marks.file, std::move(head)); !fine) return std::unexpected(std::move(fine.error()));
     }
-    if (all.size() < most && marks.repository != engine::kNoToken) {
+    if (all.size() < max && marks.repository != engine::kNoToken) {
       if (auto fine = put(marks.repository, named("myproject")); !fine) return std::unexpected(std::move(fine.error()));
     }
-    if (all.size() > most) all.erase(all.begin(), all.end() - static_cast<std::ptrdiff_t>(most));
+    if (all.size() > max) all.erase(all.begin(), all.end() - static_cast<std::ptrdiff_t>(max));
     return all;
   }
 

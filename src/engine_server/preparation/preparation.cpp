@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/heap.h"
+#include "base/mutex.h"
 #include "engine/values/errors.h"
 
 namespace corral::engine_server {
@@ -16,9 +17,9 @@ struct Preparation::State {
   explicit State(PreparationLimits the_limits) : limits(the_limits), queue(the_limits.waiting) {}
 
   const PreparationLimits limits;
-  std::mutex mutex;
-  FairQueue queue;
-  std::unordered_map<FairQueue::Ticket, std::shared_ptr<Job>> jobs;  // that wait or run
+  Mutex mutex;
+  FairQueue queue GUARDED_BY(mutex);
+  std::unordered_map<FairQueue::Ticket, std::shared_ptr<Job>> jobs GUARDED_BY(mutex);  // that wait or run
 };
 
 struct Preparation::Job {
@@ -59,13 +60,13 @@ Preparation::~Preparation() {
   stop();
   heavy_.finish();
   decltype(state_->jobs) never_run;  // they and the state refer to each other
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   never_run.swap(state_->jobs);
 }
 
 void Preparation::stop() {
   std::vector<Call> dropped;  // destroyed outside the lock
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   for (const auto& [ticket, job] : state_->jobs) {
     job->stop = true;
     if (job->call) dropped.push_back(std::exchange(job->call, nullptr));
@@ -73,7 +74,7 @@ void Preparation::stop() {
 }
 
 FairQueue::Numbers Preparation::numbers() const {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   return state_->queue.numbers();
 }
 
@@ -81,7 +82,7 @@ Preparation::Place::~Place() {
   if (!job_) return;
   Call dropped;  // destroyed outside the lock
   auto& state = *job_->state;
-  const std::lock_guard lock(state.mutex);
+  const MutexLock lock(state.mutex);
   job_->stop = true;
   if (!job_->call) return;
   dropped = std::exchange(job_->call, nullptr);
@@ -92,7 +93,7 @@ Preparation::Place::~Place() {
 Result<Preparation::Place> Preparation::enter(Lane lane, const Cause& cause, Call call) {
   auto job = std::make_shared<Job>(state_, cause.bytes, std::move(call));
   {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     const auto ticket = state_->queue.enter(lane, cause.client, cause.bytes);
     if (!ticket) return std::unexpected(queue_full(ticket.error()));
     job->ticket = *ticket;
@@ -103,7 +104,7 @@ Result<Preparation::Place> Preparation::enter(Lane lane, const Cause& cause, Cal
     std::shared_ptr<Job> next;
     Call taken;
     {
-      const std::lock_guard lock(state->mutex);
+      const MutexLock lock(state->mutex);
       const auto ticket = state->queue.next(lane);
       const auto job = ticket ? state->jobs.find(*ticket) : state->jobs.end();
       if (job == state->jobs.end()) return;
@@ -115,11 +116,11 @@ Result<Preparation::Place> Preparation::enter(Lane lane, const Cause& cause, Cal
     taken = nullptr;
     bool trim = next->bytes >= state->limits.trim_bytes;
     {
-      const std::lock_guard lock(state->mutex);
+      const MutexLock lock(state->mutex);
       trim = trim && !state->queue.waits(Lane::heavy);
     }
     if (trim) heap::give_back();
-    const std::lock_guard lock(state->mutex);
+    const MutexLock lock(state->mutex);
     state->queue.leave(next->ticket);
     state->jobs.erase(next->ticket);
   };

@@ -114,11 +114,11 @@ TEST_F(PreparationTest, ClientsTakeTurnsInBothLanes) {
 TEST_F(PreparationTest, WhoLeavesIsDroppedAndTellsWorkToStop) {
   make({.heavy_threads = 1});
   Gate gate;
-  std::atomic<bool> told = false, ran = false;
+  std::atomic<bool> stopped = false, ran = false;
   async::TaskGroup running(loop.executor());
   running.spawn("runs", note(Lane::heavy, 5, [&](const CancelToken& stop) -> Result<int> {
                   gate.pass();
-                  told = stop.wanted();
+                  stopped = stop.wanted();
                   return 0;
                 }));
   run_until([&] { return gate.entered.load(); });
@@ -138,7 +138,7 @@ TEST_F(PreparationTest, WhoLeavesIsDroppedAndTellsWorkToStop) {
   async::run_blocking(loop, running.join());
   gate.open.count_down();
   run_until([&] { return preparation->numbers().jobs == 0; });
-  EXPECT_TRUE(told);
+  EXPECT_TRUE(stopped);
   EXPECT_FALSE(ran);
   EXPECT_TRUE(results.empty());
 }

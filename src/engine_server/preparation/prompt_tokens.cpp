@@ -57,16 +57,16 @@ Result<> PromptTokens::check_bytes(std::size_t bytes, const std::string& param) 
   return check_bytes(bytes, service_.facts().n_ctx, param);
 }
 
-Result<> PromptTokens::check_bytes(std::size_t bytes, std::size_t most, const std::string& param) const {
-  if (bytes / kUsualToken < most || bytes / longest_token() < most) return {};
-  return too_long(bytes, bytes / longest_token(), most, param);
+Result<> PromptTokens::check_bytes(std::size_t bytes, std::size_t max, const std::string& param) const {
+  if (bytes / kUsualToken < max || bytes / longest_token() < max) return {};
+  return too_long(bytes, bytes / longest_token(), max, param);
 }
 
 Result<std::vector<engine::Token>> PromptTokens::tokenize(std::string_view text, const Reading& reading,
                                                           const std::string& param, const CancelToken& stop) const {
   if (stop.wanted()) return stopped();
-  if (reading.most == 0) return plain(text, reading.add_special, reading.parse_special, param);
-  if (auto fits = check_bytes(text.size(), reading.most, param); !fits) return std::unexpected(std::move(fits.error()));
+  if (reading.max == 0) return plain(text, reading.add_special, reading.parse_special, param);
+  if (auto fits = check_bytes(text.size(), reading.max, param); !fits) return std::unexpected(std::move(fits.error()));
   if (text.size() > 2 * kPiece) {
     std::size_t tokens = 0;
     for (std::size_t begin = 0; begin < text.size();) {
@@ -75,7 +75,7 @@ Result<std::vector<engine::Token>> PromptTokens::tokenize(std::string_view text,
       const auto piece = plain(text.substr(begin, end - begin), false, reading.parse_special, param);
       if (!piece) return std::unexpected(piece.error());
       tokens += piece->size() > kCutTokens ? piece->size() - kCutTokens : 0;
-      if (tokens > reading.most) return too_long(text.size(), tokens, reading.most, param);
+      if (tokens > reading.max) return too_long(text.size(), tokens, reading.max, param);
       begin = end;
     }
   }
@@ -119,33 +119,33 @@ Result<std::vector<engine::Token>> PromptTokens::read(const protocol::Input& inp
     if (!more) return more;
     all.insert(all.end(), more->begin(), more->end());
     first.add_special = false;
-    if (reading.most == 0 || all.size() <= reading.most) continue;
+    if (reading.max == 0 || all.size() <= reading.max) continue;
     return std::unexpected(
-        protocol::context_exceeded({.n_prompt_tokens = all.size(), .n_ctx = reading.most},
+        protocol::context_exceeded({.n_prompt_tokens = all.size(), .n_ctx = reading.max},
                                    fmt::format("'{}' has more than {} tokens, but the context of this model has {}: "
                                                "shorten it or load the model with a larger ctx_size",
-                                               param, all.size() - 1, reading.most),
+                                               param, all.size() - 1, reading.max),
                                    param));
   }
   return all;
 }
 
-Result<std::vector<engine::Token>> PromptTokens::read_cut(const protocol::Input& input, std::size_t most,
+Result<std::vector<engine::Token>> PromptTokens::read_cut(const protocol::Input& input, std::size_t max,
                                                           const std::string& param, const CancelToken& stop) const {
   const auto* text = std::get_if<std::string>(&input);
   // More bytes than this are more tokens than fit.
-  const auto longest = text != nullptr && text->size() / kUsualToken > most ? most * longest_token() : 0;
+  const auto longest = text != nullptr && text->size() / kUsualToken > max ? max * longest_token() : 0;
   auto tokens =
       longest > 0 && longest < text->size()
           ? read(protocol::Input(text->substr(0, complete_utf8_length(std::string_view(*text).substr(0, longest)))),
                  Reading{}, param, stop)
           : read(input, Reading{}, param, stop);
-  if (!tokens || tokens->size() <= most || most == 0) return tokens;
+  if (!tokens || tokens->size() <= max || max == 0) return tokens;
   const auto nothing = plain({}, true, true, param);
   const bool ends = nothing && !nothing->empty() && nothing->back() == tokens->back() &&
                     (nothing->size() > 1 || nothing->front() != tokens->front());
   const auto last = tokens->back();
-  tokens->resize(most);
+  tokens->resize(max);
   if (ends) tokens->back() = last;
   return tokens;
 }

@@ -22,14 +22,14 @@ class PromptTokens {
 
   // Whether a text of so many bytes may fit; true if not sure. Errors: context_length_exceeded.
   Result<> check_bytes(std::size_t bytes, const std::string& param) const;
-  // With special tokens parsed and added; `most` tokens fit.
+  // With special tokens parsed and added; `max` tokens fit.
   // Errors: context_length_exceeded; those of Model::tokenize; remote_cancelled once `stop` is wanted.
-  Result<std::vector<engine::Token>> tokenize(std::string_view text, std::size_t most, const std::string& param,
+  Result<std::vector<engine::Token>> tokenize(std::string_view text, std::size_t max, const std::string& param,
                                               const CancelToken& stop) const {
-    return tokenize(text, Reading{.most = most}, param, stop);
+    return tokenize(text, Reading{.max = max}, param, stop);
   }
   struct Reading {
-    std::size_t most = 0;  // tokens that fit; 0: any number, of texts that were found short enough
+    std::size_t max = 0;  // tokens that fit; 0: any number, of texts that were found short enough
     bool add_special = true;
     bool parse_special = true;
   };
@@ -37,9 +37,9 @@ class PromptTokens {
   // it. Errors: as tokenize; bad_value (a token that is not in the vocabulary).
   Result<std::vector<engine::Token>> read(const protocol::Input& input, const Reading& reading,
                                           const std::string& param, const CancelToken& stop) const;
-  // The first `most` tokens of an input; a special token at the end stays. Errors: as read, except
+  // The first `max` tokens of an input; a special token at the end stays. Errors: as read, except
   // context_length_exceeded.
-  Result<std::vector<engine::Token>> read_cut(const protocol::Input& input, std::size_t most, const std::string& param,
+  Result<std::vector<engine::Token>> read_cut(const protocol::Input& input, std::size_t max, const std::string& param,
                                               const CancelToken& stop) const;
   // Number of tokens, even above the context. Texts above 128 KiB are counted in pieces, which may add a few. Errors:
   // those of Model::tokenize; remote_cancelled once `stop` is wanted.
@@ -53,7 +53,7 @@ class PromptTokens {
   Result<std::vector<engine::Token>> tokenize(std::string_view text, const Reading& reading, const std::string& param,
                                               const CancelToken& stop) const;
   Result<> check_tokens(std::span<const engine::Token> given, const std::string& param) const;
-  Result<> check_bytes(std::size_t bytes, std::size_t most, const std::string& param) const;
+  Result<> check_bytes(std::size_t bytes, std::size_t max, const std::string& param) const;
   std::size_t longest_token() const;
 
   const engine::InferenceEngine& service_;

@@ -39,21 +39,21 @@ TEST(ChatParser, ReadsNoMoreThanGrowsWithTheAnswer) {
   spec->params.parser = build_chat_peg_parser([](common_chat_peg_builder& p) { return p.content(p.rest()) + p.end(); });
   ChatParser parser(spec, true);
   std::vector<protocol::ChatDelta> deltas;
-  std::size_t said = 0, total = 0, longest_wait = 0;
+  std::size_t emitted = 0, total = 0, longest_wait = 0;
   const auto take = [&] {
-    for (const auto& delta : deltas) said += delta.content.size();
+    for (const auto& delta : deltas) emitted += delta.content.size();
     deltas.clear();
   };
   for (int i = 0; i < 64 * 1024; ++i) {
     parser.push("{\"a\"", deltas);
     total += 4;
     take();
-    if (total <= 4096) EXPECT_EQ(said, total) << "short answers come piece by piece";
-    longest_wait = std::max(longest_wait, total - said);
+    if (total <= 4096) EXPECT_EQ(emitted, total) << "short answers come piece by piece";
+    longest_wait = std::max(longest_wait, total - emitted);
   }
   ASSERT_TRUE(parser.finish(deltas));
   take();
-  EXPECT_EQ(said, total);
+  EXPECT_EQ(emitted, total);
   EXPECT_LT(parser.read_bytes(), (4u << 20) + 129 * total + total);
   EXPECT_LT(longest_wait, total / 100);
 }

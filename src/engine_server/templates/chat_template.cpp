@@ -74,25 +74,25 @@ std::size_t calls_of(const std::vector<common_chat_msg>& messages) {
 constexpr std::size_t kRenderingStack = 1024;
 
 std::size_t open_brackets_of(const std::vector<common_chat_msg>& messages) {
-  std::size_t most = 0;
-  const auto add = [&](const std::string& text) { most = std::max(most, open_brackets(text)); };
+  std::size_t max = 0;
+  const auto add = [&](const std::string& text) { max = std::max(max, open_brackets(text)); };
   for (const auto& message : messages) {
     add(message.content);
     for (const auto& part : message.content_parts) add(part.text);
   }
-  return most;
+  return max;
 }
 
 // A conversation with so many calls and results. Some templates require a user message at the end, some forbid it.
 common_chat_templates_inputs probe(std::size_t calls, bool user_last) {
   common_chat_templates_inputs inputs;
-  common_chat_msg said, call, answer;
-  said.role = "user";
-  said.content = "x";
+  common_chat_msg question, call, answer;
+  question.role = "user";
+  question.content = "x";
   call.role = "assistant";
   answer.role = "tool";
   answer.content = "x";
-  inputs.messages.push_back(said);
+  inputs.messages.push_back(question);
   for (std::size_t i = 0; i < calls / 2; ++i) {
     const auto id = fmt::format("{:09}", i);
     call.tool_calls = {{.name = "f", .arguments = "{}", .id = id}};
@@ -100,7 +100,7 @@ common_chat_templates_inputs probe(std::size_t calls, bool user_last) {
     inputs.messages.push_back(call);
     inputs.messages.push_back(answer);
   }
-  if (user_last) inputs.messages.push_back(said);
+  if (user_last) inputs.messages.push_back(question);
   inputs.tools.push_back({.name = "f", .description = "x", .parameters = R"({"type":"object"})"});
   return inputs;
 }

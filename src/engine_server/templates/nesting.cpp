@@ -10,15 +10,15 @@
 namespace corral::engine_server {
 
 std::size_t open_brackets(std::string_view text) {
-  std::size_t open = 0, most = 0;
+  std::size_t open = 0, max = 0;
   for (const char c : text) {
     if (c == '[' || c == '{') {
-      most = std::max(most, ++open);
+      max = std::max(max, ++open);
     } else if ((c == ']' || c == '}') && open > 0) {
       --open;
     }
   }
-  return most;
+  return max;
 }
 
 void with_stack_for(std::size_t levels, std::size_t bytes_per_level, const std::function<void()>& work) {

@@ -26,7 +26,8 @@ Error fault_of(const json_schema::SchemaFault& fault, const std::string& path) {
   return {make_error_code(protocol::errc::bad_value), json_schema::describe(fault, path), path};
 }
 
-Result<> note(const json_schema::SchemaGrammar& grammar, const std::string& path, bool strict, Warnings& warnings) {
+Result<> refuse_or_warn(const json_schema::SchemaGrammar& grammar, const std::string& path, bool strict,
+                        Warnings& warnings) {
   for (const auto& one : grammar.unenforced) {
     if (strict && !one.annotation) {
       return fail(protocol::errc::bad_value, json_schema::describe_refused(one, path), path);
@@ -73,7 +74,8 @@ Result<std::string> schema_grammar(const protocol::AnswerSchema& schema, Warning
   json_schema::Workspace workspace("j");
   const auto made = json_schema::make_grammar(*value, workspace, reading_of(schema.strict));
   if (!made) return std::unexpected(fault_of(made.error(), schema.path));
-  if (auto noted = note(*made, schema.path, schema.strict, warnings); !noted) return std::unexpected(noted.error());
+  if (auto noted = refuse_or_warn(*made, schema.path, schema.strict, warnings); !noted)
+    return std::unexpected(noted.error());
   return fmt::format("root ::= {}\n{}", made->root, workspace.text.text());
 }
 
@@ -108,7 +110,8 @@ Result<RequestSchemas> RequestSchemas::read(const protocol::ChatRequest& request
 Result<std::size_t> RequestSchemas::add(const Value& schema, const std::string& path, bool strict) {
   auto made = json_schema::make_grammar(schema, *workspace_, reading_of(strict));
   if (!made) return std::unexpected(fault_of(made.error(), path));
-  if (auto noted = note(*made, path, strict, warnings_); !noted) return std::unexpected(std::move(noted.error()));
+  if (auto noted = refuse_or_warn(*made, path, strict, warnings_); !noted)
+    return std::unexpected(std::move(noted.error()));
   slots_.push_back({std::move(*made)});
   return slots_.size() - 1;
 }

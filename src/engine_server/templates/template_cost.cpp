@@ -27,8 +27,8 @@ std::size_t max_calls(const std::function<double(std::size_t)>& seconds_for, dou
   }
   if (now < kEnough) return kAnyCalls;
   const double power = std::clamp(std::log2(now / std::max(before, 1e-6)), 1.0, 4.0);
-  const double most = static_cast<double>(calls) * std::pow(budget / now, 1 / power);
-  return std::max(kProbedCalls, static_cast<std::size_t>(most));
+  const double max = static_cast<double>(calls) * std::pow(budget / now, 1 / power);
+  return std::max(kProbedCalls, static_cast<std::size_t>(max));
 }
 
 double seconds_of(const std::function<void()>& work) {

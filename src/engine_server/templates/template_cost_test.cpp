@@ -18,25 +18,25 @@ TEST(TemplateCost, OneThatHardlyNoticesThemTakesAny) {
 }
 
 TEST(TemplateCost, OneThatGrowsWithTheNumberTakesThousands) {
-  const auto most = max_calls(growing(0.01, 1), 2);
-  EXPECT_GE(most, 12'000u);
-  EXPECT_LE(most, 13'000u);
+  const auto max = max_calls(growing(0.01, 1), 2);
+  EXPECT_GE(max, 12'000u);
+  EXPECT_LE(max, 13'000u);
 }
 
 // 256 calls took 16 s.
 TEST(TemplateCost, OneThatGrowsWithTheCubeTakesFew) {
-  const auto most = max_calls(growing(0.25, 3), 2);
-  EXPECT_GE(most, 120u);
-  EXPECT_LE(most, 136u);
+  const auto max = max_calls(growing(0.25, 3), 2);
+  EXPECT_GE(max, 120u);
+  EXPECT_LE(max, 136u);
   EXPECT_EQ(max_calls(growing(2.5, 3), 2), kProbedCalls);  // never fewer than were tried
 }
 
 // What a square takes of 64 calls is nothing, and 200 s of 4,096.
 TEST(TemplateCost, OneThatGrowsWithTheSquareIsFoundWhateverElseItDoes) {
   for (const double other : {0.0, 0.01, 0.05}) {
-    const auto most = max_calls(growing(0.049, 2, other), 2);
-    EXPECT_GE(most, 350u) << other;
-    EXPECT_LE(most, 800u) << other;
+    const auto max = max_calls(growing(0.049, 2, other), 2);
+    EXPECT_GE(max, 350u) << other;
+    EXPECT_LE(max, 800u) << other;
   }
   EXPECT_LE(max_calls(growing(0.002, 2), 2), 2'200u);
 }

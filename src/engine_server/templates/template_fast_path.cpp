@@ -6,6 +6,8 @@
 
 #include <llama.h>
 
+#include "base/text.h"
+
 namespace corral::engine_server {
 namespace {
 
@@ -19,12 +21,6 @@ std::string today(const char* format) {
   localtime_r(&now, &parts);
   std::array<char, 32> text{};
   return {text.data(), std::strftime(text.data(), text.size(), format, &parts)};
-}
-
-std::string trimmed(std::string_view text) {
-  const auto begin = text.find_first_not_of(" \t\n\r");
-  if (begin == std::string_view::npos) return {};
-  return std::string(text.substr(begin, text.find_last_not_of(" \t\n\r") - begin + 1));
 }
 
 }  // namespace
@@ -82,8 +78,8 @@ std::optional<common_chat_params> TemplateFastPath::apply(const common_chat_temp
   auto made = autoparser::peg_generator::generate_parser(*template_, params, analysis_);
   made.supports_thinking = thinks();
   if (made.supports_thinking) {
-    made.thinking_start_tag = trimmed(analysis_.reasoning.start);
-    auto end_tag = trimmed(analysis_.reasoning.end);
+    made.thinking_start_tag = std::string(trimmed(analysis_.reasoning.start));
+    auto end_tag = std::string(trimmed(analysis_.reasoning.end));
     if (!end_tag.empty()) made.thinking_end_tags = {std::move(end_tag)};
   }
   return made;

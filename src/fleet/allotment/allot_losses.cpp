@@ -107,8 +107,8 @@ void AllotLosses::look_at_groups(const mesh::Catalog& catalog, mesh::HashedSince
       return gone;
     }
     if (!node->node_state) return false;
-    const auto group =
-        std::ranges::find_if(node->node_state->groups, [&](const auto& told) { return hashed(told.model) == model; });
+    const auto group = std::ranges::find_if(node->node_state->groups,
+                                            [&](const auto& report) { return hashed(report.model) == model; });
     const bool ended = group == node->node_state->groups.end();
     const bool waits = !ended && group->stage == mesh::GroupStage::waiting;
     if (waits) lost_[model] = now;

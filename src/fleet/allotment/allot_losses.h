@@ -9,12 +9,20 @@
 #include <span>
 #include <vector>
 
+#include "base/clock.h"
+#include "base/named.h"
 #include "fleet/allotment/allot_marks.h"
-#include "fleet/allotment/allotter.h"
 #include "fleet/groups/group_control.h"
 #include "mesh/catalog/hashed_since.h"
 
 namespace corral::fleet {
+
+// A model that this node lends, by its own knowledge.
+struct LentModel {
+  ModelName name;
+  Millis idle{0};      // since its last request
+  bool ready = false;  // otherwise it is loading or stopping
+};
 
 class AllotLosses {
  public:

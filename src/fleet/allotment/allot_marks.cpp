@@ -14,8 +14,8 @@ constexpr std::size_t kMax = mesh::kNodeStateLimits.marks;
 
 // Removes an entry, the first by content, if there is no place for this one.
 template <typename Map>
-void make_room(Map& map, const mesh::ContentKey& model, std::size_t most = kMax) {
-  if (map.size() >= most && !map.contains(model)) map.erase(map.begin());
+void make_room(Map& map, const mesh::ContentKey& model, std::size_t limit = kMax) {
+  if (map.size() >= limit && !map.contains(model)) map.erase(map.begin());
 }
 
 void write_key(json::Writer& out, const mesh::ContentKey& key) {
@@ -40,7 +40,7 @@ std::set<mesh::NodeId> holders_of(const mesh::AllocationInput& situation, const 
 }  // namespace
 
 void AllotMarks::assign(std::optional<Named> model) {
-  said_ = true;
+  user_ordered_ = true;
   if (model && model->content) {
     want(*model->content);
     loaded(*model->content);
@@ -49,12 +49,12 @@ void AllotMarks::assign(std::optional<Named> model) {
 }
 
 void AllotMarks::release() {
-  said_ = true;
+  user_ordered_ = true;
   order_.reset();
 }
 
 void AllotMarks::assign_at_start(std::string name) {
-  if (!said_) order_ = Order{Named{std::move(name), std::nullopt}};
+  if (!user_ordered_) order_ = Order{Named{std::move(name), std::nullopt}};
 }
 
 void AllotMarks::unload(const mesh::ContentKey& model, MonoTime now) {
@@ -96,12 +96,12 @@ void AllotMarks::loaded(const mesh::ContentKey& model) {
   rests_.erase(model);
 }
 
-bool AllotMarks::heed(Givens& given, const mesh::AllocationInput& situation, MonoTime now, Millis old_news) {
+bool AllotMarks::heed(Givens& given, const mesh::AllocationInput& situation, MonoTime now, Millis demand_delay) {
   const auto asked_for = [&](const mesh::ContentKey& content, Given& mark) {
     const auto model = std::ranges::find(situation.models, content, &mesh::AllocationModel::content);
     if (model == situation.models.end()) return false;
     // Rates are announced in steps, and decay without requests.
-    if (now - mark.since < old_news) mark.least = model->per_hour;
+    if (now - mark.since < demand_delay) mark.least = model->per_hour;
     const bool more = mark.least && model->per_hour > *mark.least;
     mark.least = std::min(mark.least.value_or(model->per_hour), model->per_hour);
     if (more) return true;
@@ -143,19 +143,19 @@ void AllotMarks::resolve(const mesh::Catalog& catalog) {
 
 bool AllotMarks::heed(const mesh::Catalog& catalog, const mesh::AllocationInput& situation, MonoTime now) {
   mesh::NodeState before, after;
-  tell(before);
+  add_to(before);
   resolve(catalog);
   heed(resting_, situation, now, Millis(0));  // without requests for long already
-  heed(unloads_, situation, now, kOldNews);
+  heed(unloads_, situation, now, kDemandDelay);
   std::erase_if(declined_, [now](const auto& one) { return one.second.until <= now; });
   // After a long time without a failure the pause starts again at its minimum.
   std::erase_if(rests_, [now](const auto& one) { return one.second.until + kLongestRest <= now; });
-  tell(after);
+  add_to(after);
   return !(before == after);
 }
 
 // An order for a model that no node has is announced without content: this node's memory stays free for the model.
-void AllotMarks::tell(mesh::NodeState& node_state) const {
+void AllotMarks::add_to(mesh::NodeState& node_state) const {
   node_state.order.reset();
   if (order_) node_state.order = mesh::NodeOrder{order_->model ? order_->model->content : std::nullopt};
   node_state.resting = keys_of(resting_);
@@ -168,8 +168,8 @@ void AllotMarks::tell(mesh::NodeState& node_state) const {
 std::string AllotMarks::text() const {
   std::string text;
   json::Writer out(text);
-  out.begin_object().field("version", 1).field("said", said_);
-  if (order_ && said_) {
+  out.begin_object().field("version", 1).field("said", user_ordered_);
+  if (order_ && user_ordered_) {
     out.key("order").begin_object();
     if (order_->model) {
       out.field("name", order_->model->name);
@@ -190,7 +190,7 @@ std::string AllotMarks::text() const {
 void AllotMarks::read(std::string_view text, MonoTime now) {
   const auto parsed = json::parse(text);
   if (!parsed || json::number_or(*parsed, "version", 0) != 1) return;
-  said_ = json::bool_or(*parsed, "said", false);
+  user_ordered_ = json::bool_or(*parsed, "said", false);
   if (const auto* order = json::find(*parsed, "order"); order != nullptr && order->is_object()) {
     order_.emplace();
     const auto name = json::text_or(*order, "name", "");

@@ -20,7 +20,7 @@ class AllotMarks {
   // later shows new demand.
   static constexpr Millis kHeed{10'000};
   // Reports of requests before an unload arrive up to this much later.
-  static constexpr Millis kOldNews{3'000};
+  static constexpr Millis kDemandDelay{3'000};
   static constexpr Millis kFirstRest{30'000}, kLongestRest{600'000};  // after a model failed here
 
   // A model that a user has named; its content is known once a node has the model.
@@ -49,7 +49,7 @@ class AllotMarks {
 
   // Applies what has happened since: new demand, known contents, expired pauses. True: the marks have changed.
   bool heed(const mesh::Catalog& catalog, const mesh::AllocationInput& situation, MonoTime now);
-  void tell(mesh::NodeState& node_state) const;
+  void add_to(mesh::NodeState& node_state) const;
 
   struct Order {
     std::optional<Named> model;  // nullopt: hold nothing
@@ -75,10 +75,10 @@ class AllotMarks {
     Millis rest{0};
   };
   using Givens = std::map<mesh::ContentKey, Given>;
-  bool heed(Givens& given, const mesh::AllocationInput& situation, MonoTime now, Millis old_news);
+  bool heed(Givens& given, const mesh::AllocationInput& situation, MonoTime now, Millis demand_delay);
   void resolve(const mesh::Catalog& catalog);
 
-  bool said_ = false;  // a user has given this node an order
+  bool user_ordered_ = false;  // a user has given this node an order
   std::optional<Order> order_;
   Givens resting_, unloads_;
   std::map<mesh::ContentKey, Declined> declined_, rests_;  // rests_: durations of the next pauses

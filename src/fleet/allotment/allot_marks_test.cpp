@@ -16,9 +16,9 @@ class AllotMarksTest : public mesh::CatalogFixture {
     kept = catalog();
     return marks.heed(*kept, make_situation(*kept, now), now);
   }
-  mesh::NodeState said() const {
+  mesh::NodeState marked() const {
     mesh::NodeState statement;
-    marks.tell(statement);
+    marks.add_to(statement);
     return statement;
   }
   AllotMarks marks;
@@ -33,10 +33,10 @@ TEST_F(AllotMarksTest, OrdersAndUnloadsOutliveTheProcess) {
   AllotMarks later;
   later.read(marks.text(), now);
   EXPECT_EQ(later.order(), marks.order());
-  mesh::NodeState told;
-  later.tell(told);
-  EXPECT_EQ(told.unloads, std::vector{key("y")});
-  EXPECT_TRUE(told.resting.empty());
+  mesh::NodeState node_state;
+  later.add_to(node_state);
+  EXPECT_EQ(node_state.unloads, std::vector{key("y")});
+  EXPECT_TRUE(node_state.resting.empty());
   marks.assign(std::nullopt);
   later.read(marks.text(), now);
   EXPECT_TRUE(later.order() && !later.order()->model);
@@ -55,9 +55,9 @@ TEST_F(AllotMarksTest, WhatANodeWasStartedForCountsUntilSomebodySaysOtherwise) {
 TEST_F(AllotMarksTest, TheSameSplitAgainCostsNoOtherOne) {
   for (std::size_t i = 0; i < mesh::kNodeStateLimits.split_orders; ++i)
     marks.split({key("m" + std::to_string(i)), {id(1), id(2)}});
-  const auto before = said();
+  const auto before = marked();
   marks.split({key("m3"), {id(1), id(2)}});
-  EXPECT_EQ(said().split_orders, before.split_orders);
+  EXPECT_EQ(marked().split_orders, before.split_orders);
 }
 
 TEST_F(AllotMarksTest, TextsThatMakeNoSenseChangeNothing) {
@@ -74,15 +74,15 @@ TEST_F(AllotMarksTest, NamesAndContentsBecomeKnown) {
   auto& node = add(1, mesh::Reach::own);
   marks.assign_at_start("m");
   heed();
-  EXPECT_EQ(said().order->model, std::nullopt);  // it is kept free
+  EXPECT_EQ(marked().order->model, std::nullopt);  // it is kept free
   auto& model = disk(node, "m");
   EXPECT_TRUE(heed());
-  EXPECT_EQ(said().order->model, mesh::content_key(model));
+  EXPECT_EQ(marked().order->model, mesh::content_key(model));
   marks.rest(mesh::content_key(model), now);
   model.hash = sha256({"x"});
   EXPECT_TRUE(heed());
-  EXPECT_EQ(said().order->model, key("x"));
-  EXPECT_EQ(said().resting, std::vector{key("x")});
+  EXPECT_EQ(marked().order->model, key("x"));
+  EXPECT_EQ(marked().resting, std::vector{key("x")});
 }
 
 TEST_F(AllotMarksTest, OneMoreRequestEndsARest) {
@@ -95,7 +95,7 @@ TEST_F(AllotMarksTest, OneMoreRequestEndsARest) {
   EXPECT_FALSE(heed());
   node.node_state.demand = {{"m", 32}};
   EXPECT_TRUE(heed());
-  EXPECT_TRUE(said().resting.empty());
+  EXPECT_TRUE(marked().resting.empty());
 }
 
 // Else a model that was used until just now would come back at once.
@@ -108,11 +108,11 @@ TEST_F(AllotMarksTest, RequestsBeforeTheOrderAreHeardOfLaterAndDontCount) {
   now += Millis(1000);
   node.node_state.demand = {{"m", 8}};
   EXPECT_FALSE(heed());
-  now += AllotMarks::kOldNews;
+  now += AllotMarks::kDemandDelay;
   EXPECT_FALSE(heed());
   node.node_state.demand = {{"m", 8.5}};
   EXPECT_TRUE(heed());
-  EXPECT_TRUE(said().unloads.empty());
+  EXPECT_TRUE(marked().unloads.empty());
 }
 
 TEST_F(AllotMarksTest, WhatIsOnItsWayOutDoesntCountAsServed) {
@@ -126,7 +126,7 @@ TEST_F(AllotMarksTest, WhatIsOnItsWayOutDoesntCountAsServed) {
   EXPECT_FALSE(heed());
   served.state = mesh::ServingState::ready;
   EXPECT_TRUE(heed());
-  EXPECT_TRUE(said().unloads.empty());
+  EXPECT_TRUE(marked().unloads.empty());
 }
 
 // A node that was told to have it, say, or that takes no orders: nobody has asked for it.
@@ -147,12 +147,12 @@ TEST_F(AllotMarksTest, WhoHasItAllTheTimeDoesntCount) {
   EXPECT_FALSE(heed());
   keeps.reach = mesh::Reach::linked;
   EXPECT_FALSE(heed());
-  EXPECT_EQ(said().resting.size() + said().unloads.size(), 2u);
+  EXPECT_EQ(marked().resting.size() + marked().unloads.size(), 2u);
   auto& gets = add(3, mesh::Reach::linked);
   disk(gets, "m", "x");
   serve(gets, "m").lent = true;
   EXPECT_TRUE(heed());
-  EXPECT_TRUE(said().resting.empty() && said().unloads.empty());
+  EXPECT_TRUE(marked().resting.empty() && marked().unloads.empty());
 }
 
 TEST_F(AllotMarksTest, WhatIsDeclinedComesBackLaterEachTime) {
@@ -183,11 +183,11 @@ TEST_F(AllotMarksTest, ThereIsABoundOfEverything) {
     marks.unload(one, now);
     marks.decline(one, now);
   }
-  const auto told = said();
-  EXPECT_LE(told.resting.size(), mesh::kNodeStateLimits.marks);
-  EXPECT_LE(told.unloads.size(), mesh::kNodeStateLimits.marks);
-  EXPECT_LE(told.declined.size(), mesh::kNodeStateLimits.marks);
-  EXPECT_LE(told.split_orders.size(), mesh::kNodeStateLimits.split_orders);
+  const auto node_state = marked();
+  EXPECT_LE(node_state.resting.size(), mesh::kNodeStateLimits.marks);
+  EXPECT_LE(node_state.unloads.size(), mesh::kNodeStateLimits.marks);
+  EXPECT_LE(node_state.declined.size(), mesh::kNodeStateLimits.marks);
+  EXPECT_LE(node_state.split_orders.size(), mesh::kNodeStateLimits.split_orders);
 }
 
 // Where there is no more room, a mark that is there already needs none.
@@ -206,16 +206,16 @@ TEST_F(AllotMarksTest, AMarkThatIsMadeAgainPutsNoneOut) {
     marks.unload(one, now);
     marks.decline(one, now);
   }
-  EXPECT_EQ(said().resting, all);
-  EXPECT_EQ(said().unloads, all);
-  EXPECT_EQ(said().declined, all);
+  EXPECT_EQ(marked().resting, all);
+  EXPECT_EQ(marked().unloads, all);
+  EXPECT_EQ(marked().declined, all);
   now += AllotMarks::kFirstRest;
   heed();
-  EXPECT_EQ(said().declined, (std::vector{all.front(), all.back()})) << "those rest longer the second time";
+  EXPECT_EQ(marked().declined, (std::vector{all.front(), all.back()})) << "those rest longer the second time";
   std::vector<mesh::ContentKey> orders(all.begin(), all.begin() + mesh::kNodeStateLimits.split_orders);
   for (const auto& one : orders) marks.split({one, {id(1), id(2)}});
   marks.split({orders.back(), {id(1), id(3)}});
-  EXPECT_EQ(said().split_orders.size(), orders.size());
+  EXPECT_EQ(marked().split_orders.size(), orders.size());
 }
 
 }  // namespace

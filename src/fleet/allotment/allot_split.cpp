@@ -26,12 +26,12 @@ bool has_file(const AllocationNode& node, const AllocationModel& model) {
 std::uint64_t memory_of(const AllocationNode& node, const AllocationModel& model) {
   if (node.role == mesh::Role::client) return 0;
   const auto& room = room_of(node, model.gpu);
-  if (node.role == mesh::Role::worker) return room.most;
+  if (node.role == mesh::Role::worker) return room.total;
   auto there = room.idle;
   for (const auto& held : node.holds) {
     if (held.use != mesh::HeldModel::Use::hosted || held.model == model.content) there += held.bytes;
   }
-  return std::min(room.most, there);
+  return std::min(room.total, there);
 }
 
 mesh::SplitNode split_node(const AllocationNode& node, const AllocationModel& model, std::uint64_t memory) {
@@ -44,7 +44,7 @@ const AllocationNode* find_node(const mesh::AllocationInput& situation, const me
 }
 
 bool is_same(const mesh::MemoryHeadroom& a, const mesh::MemoryHeadroom& b) {
-  return std::tie(a.now, a.idle, a.most) == std::tie(b.now, b.idle, b.most);
+  return std::tie(a.now, a.idle, a.total) == std::tie(b.now, b.idle, b.total);
 }
 
 std::unexpected<Error> bad_split(std::string text) { return fail(errc::bad_split, std::move(text), "split"); }
@@ -55,9 +55,9 @@ std::unexpected<Error> taken(std::string text) { return fail(errc::nowhere, std:
 // An order that keeps the node from a share of this model, however long it waits.
 Result<> check_orders(const AllocationNode& node, const AllocationModel& model,
                       const mesh::AllocationInput& situation) {
-  if (node.told && node.told->model != model.content)
+  if (node.order && node.order->model != model.content)
     return taken(fmt::format("'{}' is assigned to {}: free it first with `corral mesh assign {} auto`", node.name,
-                             node.told->model ? "another model" : "no model", node.name));
+                             node.order->model ? "another model" : "no model", node.name));
   const auto is_there = [&](const mesh::NodeId& id) { return find_node(situation, id) != nullptr; };
   for (const auto& other : situation.models) {
     const auto& over = other.split_over;
@@ -72,8 +72,8 @@ Result<> check_orders(const AllocationNode& node, const AllocationModel& model,
 // The first reason why one of these nodes can't have a share.
 Result<> check(const std::vector<const AllocationNode*>& nodes, const AllocationModel& model,
                const mesh::AllocationInput& situation) {
-  const bool somebody = std::ranges::any_of(nodes, [&](const auto* node) { return has_file(*node, model); });
-  if (!somebody)
+  const bool any_has_file = std::ranges::any_of(nodes, [&](const auto* node) { return has_file(*node, model); });
+  if (!any_has_file)
     return bad_split(
         fmt::format("none of these nodes has '{}' on its disk, and the host needs it: run `corral mesh pull {}` on one "
                     "of them first",
@@ -114,7 +114,7 @@ bool still_does(const mesh::SplitPlan& plan, const mesh::SplitPlan& planned, con
   if (plan.host != planned.host || these != those) return false;
   return std::ranges::all_of(plan.shares, [&](const mesh::SplitShare& share) {
     const auto* node = find_node(situation, share.node);
-    return node != nullptr && share.total() <= std::max(node->gpu.most, node->cpu.most);
+    return node != nullptr && share.total() <= std::max(node->gpu.total, node->cpu.total);
   });
 }
 
@@ -128,16 +128,16 @@ std::optional<mesh::NodeId> host_over(const mesh::Catalog& catalog, const mesh::
     std::ranges::sort(over);
     return group.stage != mesh::GroupStage::waiting && hashed(group.model) == model && over == nodes;
   };
-  const auto is_told = [&](const mesh::SplitOrder& order) {
+  const auto is_ordered = [&](const mesh::SplitOrder& order) {
     return hashed(order.model) == model && order.nodes == nodes;
   };
-  std::optional<mesh::NodeId> told;
+  std::optional<mesh::NodeId> result;
   for (const auto& node : catalog.nodes()) {
     if (!node.node_state || !mesh::is_routable(node.reach)) continue;
     if (std::ranges::any_of(node.node_state->groups, holds)) return node.id;
-    if (!told && std::ranges::any_of(node.node_state->split_orders, is_told)) told = node.id;
+    if (!result && std::ranges::any_of(node.node_state->split_orders, is_ordered)) result = node.id;
   }
-  return told;
+  return result;
 }
 
 Result<mesh::SplitPlan> plan_by_hand(const mesh::AllocationInput& situation, const mesh::ContentKey& content,
@@ -161,7 +161,7 @@ Result<mesh::SplitPlan> plan_by_hand(const mesh::AllocationInput& situation, con
   }
   if (auto sound = check(nodes, *model, situation); !sound) return std::unexpected(sound.error());
   mesh::SplitQuery query{
-      .model = split_model_of(*model), .nodes = {}, .links = &situation.links, .told = true, .host = host};
+      .model = split_model_of(*model), .nodes = {}, .links = &situation.links, .ordered = true, .host = host};
   for (const auto* node : nodes) query.nodes.push_back(split_node(*node, *model, memory_of(*node, *model)));
   auto answer = plan_split(query);
   if (answer.plan) return std::move(*answer.plan);
@@ -169,30 +169,30 @@ Result<mesh::SplitPlan> plan_by_hand(const mesh::AllocationInput& situation, con
               "split");
 }
 
-Foretold foretell(const mesh::AllocationInput& situation, const AllocationModel& model, double max_wait) {
-  Foretold told;
-  told.need = model.need;
+PlanPrediction predict_plan(const mesh::AllocationInput& situation, const AllocationModel& model, double max_wait) {
+  PlanPrediction result;
+  result.need = model.need;
   mesh::SplitQuery query{
-      .model = split_model_of(model), .nodes = {}, .links = &situation.links, .told = false, .max_wait = max_wait};
+      .model = split_model_of(model), .nodes = {}, .links = &situation.links, .ordered = false, .max_wait = max_wait};
   const AllocationNode* best = nullptr;
   // First nodes that can hold it alone, then by memory, then by id.
   const auto rank = [&](const AllocationNode& node) {
-    const auto memory = mesh::most_room(node, model.gpu);
+    const auto memory = mesh::max_headroom(node, model.gpu);
     const bool alone = memory > 0 && need_at(node, model) <= memory && may_come_to(node, model);
     return std::tuple(alone, memory, node.id);
   };
   for (const auto& node : situation.nodes) {
     if (node.role == mesh::Role::client) continue;
     if (best == nullptr || rank(node) > rank(*best)) best = &node;
-    query.nodes.push_back(split_node(node, model, mesh::most_room(node, model.gpu)));
+    query.nodes.push_back(split_node(node, model, mesh::max_headroom(node, model.gpu)));
   }
   if (best != nullptr) {
-    told.need = need_at(*best, model);
-    told.have = mesh::most_room(*best, model.gpu);
-    if (std::get<0>(rank(*best))) told.alone = best->id;
+    result.need = need_at(*best, model);
+    result.have = mesh::max_headroom(*best, model.gpu);
+    if (std::get<0>(rank(*best))) result.alone = best->id;
   }
-  if (!told.alone) told.split = plan_split(query);
-  return told;
+  if (!result.alone) result.split = plan_split(query);
+  return result;
 }
 
 }  // namespace corral::fleet

@@ -28,11 +28,12 @@ Result<mesh::SplitPlan> plan_by_hand(const mesh::AllocationInput& situation, con
                                      const std::optional<mesh::NodeId>& host = std::nullopt);
 
 // Prediction if the model were served now and all other models ended: for `corral mesh plan MODEL`.
-struct Foretold {
+struct PlanPrediction {
   std::optional<mesh::NodeId> alone;  // the node with the most memory that can hold it alone
   std::uint64_t need = 0, have = 0;   // of that node, or of the one with most memory; bytes
   mesh::SplitAnswer split;            // if no node can
 };
-Foretold foretell(const mesh::AllocationInput& situation, const mesh::AllocationModel& model, double max_wait);
+PlanPrediction predict_plan(const mesh::AllocationInput& situation, const mesh::AllocationModel& model,
+                            double max_wait);
 
 }  // namespace corral::fleet

@@ -1,17 +1,12 @@
-// Long because every step reads and changes the state of one class.
 #include "fleet/allotment/allotter.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
-#include <span>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "async/task_group.h"
 #include "base/log.h"
-#include "fleet/allotment/allot_losses.h"
 #include "fleet/allotment/allot_split.h"
 #include "fleet/base/errors.h"
 #include "fleet/base/own_names.h"
@@ -29,119 +24,64 @@ namespace {
 constexpr Millis kTakeBack{30'000};  // between two attempts to recall a share
 constexpr Millis kCopyAgain{60'000};
 
-// The action of a line of an allocation.
-enum class Deed : std::uint8_t { load, copy, host, give_back };
-
 }  // namespace
 
-class Allotter::Impl {
- public:
-  Impl(async::Executor executor, AllotterParts parts, AllotterOptions options)
-      : parts_(std::move(parts)),
-        options_(std::move(options)),
-        executor_(executor),
-        losses_(parts_.own, marks_),
-        tasks_(executor) {}
+Allotter::Allotter(async::Executor executor, AllotterParts parts, AllotterOptions options)
+    : parts_(std::move(parts)),
+      options_(std::move(options)),
+      executor_(executor),
+      losses_(parts_.own, marks_),
+      tasks_(executor) {}
 
-  void start() {
-    marks_.read(parts_.kept, now());
-    if (!options_.told_at_start.empty()) marks_.assign_at_start(options_.told_at_start);
-    look();
-  }
-  Task<void> stop() {
-    stopped_ = true;
-    alive_.reset();
-    tasks_.cancel();
-    co_await tasks_.join();
-  }
-  void rest() { stopped_ = true; }
-  void change(AllotterOptions options) {
-    options_ = std::move(options);
-    look();
-  }
+void Allotter::start() {
+  marks_.read(parts_.kept, now());
+  if (!options_.assigned_at_start.empty()) marks_.assign_at_start(options_.assigned_at_start);
+  look();
+}
 
-  // Combines all changes of a moment.
-  void look() {
-    if (stopped_ || std::exchange(looking_, true)) return;
-    tasks_.spawn("mesh: allocation", look_soon());
-  }
+Task<void> Allotter::stop() {
+  stopped_ = true;
+  alive_.reset();
+  tasks_.cancel();
+  co_await tasks_.join();
+}
 
-  AllotmentPtr view() const { return view_; }
-  void tell(mesh::NodeState& node_state) const;
+void Allotter::change(AllotterOptions options) {
+  options_ = std::move(options);
+  look();
+}
 
-  void assign(std::optional<AllotMarks::Named> model) {
-    marks_.assign(std::move(model));
-    keep();
-  }
-  void release() {
-    marks_.release();
-    keep();
-  }
-  void unload(std::span<const ContentKey> models) {
-    for (const auto& model : models) marks_.unload(model, now());
-    if (!models.empty()) keep();
-  }
-  bool is_assigned(const ContentKey& model) const {
-    const auto& order = marks_.order();
-    return order && order->model && order->model->content == model;
-  }
-  Result<> split(const ContentKey& model, std::vector<mesh::NodeId> nodes, std::uint64_t asked);
-  void end_split(const ContentKey& model);
+// Combines all changes of a moment.
+void Allotter::look() {
+  if (stopped_ || std::exchange(looking_, true)) return;
+  tasks_.spawn("mesh: allocation", look_soon());
+}
 
- private:
-  struct Line {
-    ContentKey model;
-    Deed deed{};
-    friend auto operator<=>(const Line&, const Line&) = default;
-  };
-  MonoTime now() const { return parts_.timers.now(); }
-  Task<void> look_soon();
-  Task<void> look_later();
-  void compute();
-  void act(const mesh::Catalog& catalog);
-  void act_on(const mesh::Catalog& catalog, const mesh::Assignment& line);
-  void act_on(const mesh::Catalog& catalog, const mesh::Unload& line);
-  bool is_due(const Line& line, bool at_once);
-  void load(const ContentKey& model, const std::string& name);
-  void copy(const mesh::Catalog& catalog, const ContentKey& model, bool told);
-  void host(const mesh::SplitDecision& decision, bool told);
-  bool is_hosted(const ContentKey& model) const;
-  void end_groups();
-  void use_again(const mesh::Catalog& catalog);
-  bool note_losses(const mesh::Catalog& catalog, std::span<const mesh::NodeId> lost);
-  bool note_lost_groups();
-  std::optional<HostedGroup> group_over(const ContentKey& model, const std::vector<mesh::NodeId>& nodes) const;
-  void keep();
-  void changed();
+void Allotter::assign(std::optional<AllotMarks::Named> model) {
+  marks_.assign(std::move(model));
+  keep();
+}
 
-  std::string named(const mesh::Catalog& catalog, const ContentKey& model) const {
-    return own_name(catalog, model, parts_.own);
-  }
-  bool is_somebody_silent(const mesh::Catalog& catalog) const;
-  const mesh::AllocationNode* own_node() const;
-  bool has_time_left() const;
+void Allotter::release() {
+  marks_.release();
+  keep();
+}
 
-  const AllotterParts parts_;
-  AllotterOptions options_;
-  const async::Executor executor_;
-  AllotMarks marks_;
-  AllotLosses losses_;
-  AllotmentPtr view_;
-  std::map<Line, MonoTime> lines_, lines_before_;  // time of their first appearance
-  std::map<Line, MonoTime> shown_by_;              // the effect of an action shows until then
-  std::map<ContentKey, MonoTime> unplanned_;       // groups here that are no longer planned
-  std::optional<ContentKey> loading_;
-  bool waits_ = false;  // a timer must check again, even without changes
-  bool settled_ = false;
-  std::optional<MonoTime> take_back_, used_again_;
-  MonoTime last_{};
-  MonoClock::duration cost_{0};  // of the last computation
-  bool looking_ = false, later_ = false, stopped_ = false;
-  std::shared_ptr<int> alive_ = std::make_shared<int>();
-  async::TaskGroup tasks_;
-};
+void Allotter::unload(std::span<const ContentKey> models) {
+  for (const auto& model : models) marks_.unload(model, now());
+  if (!models.empty()) keep();
+}
 
-Task<void> Allotter::Impl::look_soon() {
+bool Allotter::is_assigned(const ContentKey& model) const {
+  const auto& order = marks_.order();
+  return order && order->model && order->model->content == model;
+}
+
+std::string Allotter::named(const mesh::Catalog& catalog, const ContentKey& model) const {
+  return own_name(catalog, model, parts_.own);
+}
+
+Task<void> Allotter::look_soon() {
   // In a mesh of a thousand nodes a computation takes long; the loop keeps most of its time for other work.
   const auto next = last_ + std::max<MonoClock::duration>(kBetween, 20 * cost_);
   if (next > now()) {
@@ -156,13 +96,13 @@ Task<void> Allotter::Impl::look_soon() {
   cost_ = now() - last_;
 }
 
-Task<void> Allotter::Impl::look_later() {
+Task<void> Allotter::look_later() {
   co_await parts_.timers.sleep_for(kWaiting);
   later_ = false;
   look();
 }
 
-void Allotter::Impl::compute() {
+void Allotter::compute() {
   const auto catalog = parts_.catalog();
   if (!catalog) return;
   const auto lost = parts_.groups != nullptr ? parts_.groups->lost() : std::vector<mesh::NodeId>();
@@ -172,30 +112,30 @@ void Allotter::Impl::compute() {
   const bool lossy = note_losses(*catalog, lost);
   const bool marked = marks_.heed(*catalog, made->situation, now()) || lossy;
   made->allocation = allocate(made->situation, made->rules);
-  const bool news =
+  const bool view_changed =
       !view_ || view_->allocation != made->allocation || !have_same_room(view_->situation, made->situation);
   view_ = std::move(made);
   act(*catalog);
   if (marked) changed();
   if (parts_.on_look) parts_.on_look();
-  if (news && parts_.on_new_view) parts_.on_new_view();
+  if (view_changed && parts_.on_new_view) parts_.on_new_view();
   if (has_time_left() && !std::exchange(later_, true)) tasks_.spawn("mesh: allocation later", look_later());
 }
 
 // Something changes with time, which no event reports.
-bool Allotter::Impl::has_time_left() const {
+bool Allotter::has_time_left() const {
   const bool gone = std::ranges::any_of(view_->situation.nodes, &mesh::AllocationNode::just_gone);
   return waits_ || gone || marks_.is_waiting() || !unplanned_.empty();
 }
 
-const mesh::AllocationNode* Allotter::Impl::own_node() const {
+const mesh::AllocationNode* Allotter::own_node() const {
   const auto& nodes = view_->situation.nodes;
   const auto own = std::ranges::find(nodes, parts_.own, &mesh::AllocationNode::id);
   return own == nodes.end() ? nullptr : &*own;
 }
 
 // A new node without an announcement may serve or hold what seems to be missing.
-bool Allotter::Impl::is_somebody_silent(const mesh::Catalog& catalog) const {
+bool Allotter::has_silent_node(const mesh::Catalog& catalog) const {
   return std::ranges::any_of(catalog.nodes(), [&](const mesh::KnownNode& node) {
     if (!mesh::is_routable(node.reach)) return false;
     const bool silent = !node.node_state || node.node_state->looking;
@@ -204,7 +144,7 @@ bool Allotter::Impl::is_somebody_silent(const mesh::Catalog& catalog) const {
 }
 
 // Whether the line has been the same for long enough.
-bool Allotter::Impl::is_due(const Line& line, bool at_once) {
+bool Allotter::is_due(const Line& line, bool at_once) {
   const auto before = lines_before_.find(line);
   const auto since = before != lines_before_.end() ? before->second : now();
   lines_.emplace(line, since);
@@ -215,13 +155,13 @@ bool Allotter::Impl::is_due(const Line& line, bool at_once) {
   return false;
 }
 
-void Allotter::Impl::act(const mesh::Catalog& catalog) {
+void Allotter::act(const mesh::Catalog& catalog) {
   waits_ = false;
   lines_before_ = std::exchange(lines_, {});
   std::erase_if(shown_by_, [this](const auto& one) { return one.second <= now(); });
   const auto* own = own_node();
   if (own == nullptr || catalog.node(parts_.own)->node_state->looking) return;
-  settled_ = !is_somebody_silent(catalog);
+  settled_ = !has_silent_node(catalog);
   waits_ = !settled_;
   const auto& allocation = view_->allocation;
   for (const auto& line : allocation.unloads)
@@ -233,8 +173,8 @@ void Allotter::Impl::act(const mesh::Catalog& catalog) {
   use_again(catalog);
 }
 
-void Allotter::Impl::act_on(const mesh::Catalog& catalog, const mesh::Assignment& line) {
-  const bool told = line.priority == mesh::Priority::told;
+void Allotter::act_on(const mesh::Catalog& catalog, const mesh::Assignment& line) {
+  const bool ordered = line.priority == mesh::Priority::ordered;
   // An order for something impossible remains, and is retried with the same pauses.
   const bool waits = line.waits || marks_.declines(line.model);
   waits_ = waits_ || waits;
@@ -246,15 +186,15 @@ void Allotter::Impl::act_on(const mesh::Catalog& catalog, const mesh::Assignment
     waits_ = waits_ || split->waits;
     if (split->waits) return;
     // Requests can't load a split model, so a lost group needs no time to settle.
-    const bool at_once = told || losses_.is_lost(line.model);
-    if (line.fetch == mesh::Fetch::none && is_due({line.model, Deed::host}, at_once)) host(*split, told);
+    const bool at_once = ordered || losses_.is_lost(line.model);
+    if (line.fetch == mesh::Fetch::none && is_due({line.model, LineAction::host}, at_once)) host(*split, ordered);
   }
   if (line.part == mesh::Part::standby || loading_) return;
   if (line.fetch == mesh::Fetch::copy) {
-    if (parts_.copy && is_due({line.model, Deed::copy}, told)) copy(catalog, line.model, told);
+    if (parts_.copy && is_due({line.model, LineAction::copy}, ordered)) copy(catalog, line.model, ordered);
   } else if (line.fetch == mesh::Fetch::none && line.part != mesh::Part::share) {
     const auto name = named(catalog, line.model);
-    const bool due = !name.empty() && is_due({line.model, Deed::load}, told);
+    const bool due = !name.empty() && is_due({line.model, LineAction::load}, ordered);
     // Its own group would refuse the load.
     const bool held = due && is_hosted(line.model);
     waits_ = waits_ || held;
@@ -262,14 +202,14 @@ void Allotter::Impl::act_on(const mesh::Catalog& catalog, const mesh::Assignment
   }
 }
 
-void Allotter::Impl::act_on(const mesh::Catalog& catalog, const mesh::Unload& line) {
+void Allotter::act_on(const mesh::Catalog& catalog, const mesh::Unload& line) {
   // The core unloads recalled models.
   if (line.cause == mesh::UnloadCause::recalled) return;
   const auto* own = own_node();
   const auto held = std::ranges::find(own->holds, line.model, &mesh::HeldModel::model);
   if (held == own->holds.end() || held->draining) return;
-  const bool told = line.cause == mesh::UnloadCause::told;
-  if (!is_due({line.model, Deed::give_back}, told)) return;
+  const bool ordered = line.cause == mesh::UnloadCause::ordered;
+  if (!is_due({line.model, LineAction::give_back}, ordered)) return;
   const bool idle = line.cause == mesh::UnloadCause::idle;
   if (held->use == mesh::HeldModel::Use::share) {
     if (parts_.groups == nullptr) return;
@@ -277,14 +217,14 @@ void Allotter::Impl::act_on(const mesh::Catalog& catalog, const mesh::Unload& li
       log::info("mesh", "{}", line.why);
       if (idle) marks_.rest(line.model, now());
       losses_.ended(line.model);
-      shown_by_[{line.model, Deed::give_back}] = now() + kShows;
+      shown_by_[{line.model, LineAction::give_back}] = now() + kShows;
       parts_.groups->end(line.model);
       if (idle) changed();
       return;
     }
     // The host has no line for this share: a recall makes it drain its engine.
     const bool elsewhere = line.cause == mesh::UnloadCause::wanted_elsewhere;
-    if ((elsewhere || (own->told && own->told->model != line.model)) && (!take_back_ || now() >= *take_back_)) {
+    if ((elsewhere || (own->order && own->order->model != line.model)) && (!take_back_ || now() >= *take_back_)) {
       log::info("mesh", "{}", line.why);
       take_back_ = now() + kTakeBack;
       parts_.groups->take_back();
@@ -293,12 +233,12 @@ void Allotter::Impl::act_on(const mesh::Catalog& catalog, const mesh::Unload& li
   }
   const auto name = named(catalog, line.model);
   if (name.empty()) return;
-  shown_by_[{line.model, Deed::give_back}] = now() + kShows;
-  const auto least = told ? Millis(0) : idle ? options_.idle_unload - AllotLosses::kIdleSlack : view_->rules.quiet;
-  parts_.actions.unload(ModelName(name), least, told,
+  shown_by_[{line.model, LineAction::give_back}] = now() + kShows;
+  const auto least = ordered ? Millis(0) : idle ? options_.idle_unload - AllotLosses::kIdleSlack : view_->rules.quiet;
+  parts_.actions.unload(ModelName(name), least, ordered,
                         [this, alive = std::weak_ptr(alive_), model = line.model, idle, why = line.why](bool gone) {
                           if (alive.expired()) return;
-                          shown_by_[{model, Deed::give_back}] = now() + (gone ? kShows : kWaiting);
+                          shown_by_[{model, LineAction::give_back}] = now() + (gone ? kShows : kWaiting);
                           if (!gone) return;
                           log::info("mesh", "{}", why);
                           losses_.given_back(model);
@@ -308,7 +248,7 @@ void Allotter::Impl::act_on(const mesh::Catalog& catalog, const mesh::Unload& li
                         });
 }
 
-void Allotter::Impl::load(const ContentKey& model, const std::string& name) {
+void Allotter::load(const ContentKey& model, const std::string& name) {
   loading_ = model;
   log::info("mesh", "loading '{}' for the mesh", name);
   parts_.actions.load(ModelName(name), [this, alive = std::weak_ptr(alive_), model, name](Result<> loaded) {
@@ -317,7 +257,7 @@ void Allotter::Impl::load(const ContentKey& model, const std::string& name) {
     if (loaded) {
       marks_.loaded(model);
       losses_.loaded(model);
-      shown_by_[{model, Deed::load}] = now() + kShows;
+      shown_by_[{model, LineAction::load}] = now() + kShows;
     } else {
       log::warning("mesh", "can't load '{}' for the mesh: {}", name, loaded.error().message);
       marks_.decline(model, now());
@@ -327,31 +267,31 @@ void Allotter::Impl::load(const ContentKey& model, const std::string& name) {
   });
 }
 
-void Allotter::Impl::copy(const mesh::Catalog& catalog, const ContentKey& model, bool told) {
+void Allotter::copy(const mesh::Catalog& catalog, const ContentKey& model, bool ordered) {
   if (model.pending) return;  // it is being hashed, and will have another key
   const auto found = std::ranges::find(catalog.models(), model, &mesh::MeshModel::content);
   if (found == catalog.models().end()) return;
-  shown_by_[{model, Deed::copy}] = now() + kCopyAgain;
-  if (const auto ordered = parts_.copy(*found, told); !ordered) {
-    log::warning("mesh", "can't copy '{}' to this node: {}", found->name, ordered.error().message);
+  shown_by_[{model, LineAction::copy}] = now() + kCopyAgain;
+  if (const auto accepted = parts_.copy(*found, ordered); !accepted) {
+    log::warning("mesh", "can't copy '{}' to this node: {}", found->name, accepted.error().message);
     marks_.decline(model, now());
     changed();
   }
 }
 
 // New plans differ with free memory; a plan that still works is kept.
-void Allotter::Impl::host(const mesh::SplitDecision& decision, bool told) {
+void Allotter::host(const mesh::SplitDecision& decision, bool ordered) {
   if (parts_.groups == nullptr) return;
   // This node's announced state may still contain an order that has been withdrawn.
   const auto& models = view_->situation.models;
   const auto model = std::ranges::find(models, decision.model, &mesh::AllocationModel::content);
   const bool own_order = model != models.end() && model->split_host == parts_.own;
-  const bool by_hand = told && marks_.is_split(decision.model);
-  if (told && own_order && !by_hand) return;
+  const bool by_hand = ordered && marks_.is_split(decision.model);
+  if (ordered && own_order && !by_hand) return;
   const auto hosted = parts_.groups->hosted();
   const auto at =
       std::ranges::find_if(hosted, [&](const HostedGroup& group) { return group.plan.model == decision.model; });
-  auto cause = told                              ? mesh::PlanCause::told
+  auto cause = ordered                           ? mesh::PlanCause::ordered
                : losses_.is_lost(decision.model) ? mesh::PlanCause::loss
                                                  : mesh::PlanCause::demand;
   if (at != hosted.end()) {
@@ -371,13 +311,13 @@ void Allotter::Impl::host(const mesh::SplitDecision& decision, bool told) {
   losses_.hosted(decision.model);
 }
 
-bool Allotter::Impl::is_hosted(const ContentKey& model) const {
+bool Allotter::is_hosted(const ContentKey& model) const {
   if (parts_.groups == nullptr) return false;
   return std::ranges::any_of(parts_.groups->hosted(), [&](const auto& group) { return group.plan.model == model; });
 }
 
 // Ends groups without running parts that are no longer planned here.
-void Allotter::Impl::end_groups() {
+void Allotter::end_groups() {
   if (parts_.groups == nullptr) return;
   std::set<ContentKey> idle;
   for (const auto& group : parts_.groups->hosted()) {
@@ -398,7 +338,7 @@ void Allotter::Impl::end_groups() {
 }
 
 // Ordered models aren't unloaded for idleness.
-void Allotter::Impl::use_again(const mesh::Catalog& catalog) {
+void Allotter::use_again(const mesh::Catalog& catalog) {
   const auto& order = marks_.order();
   if (!order || !order->model || !order->model->content || loading_) return;
   const auto used = losses_.last_use_of_lent(*order->model->content);
@@ -412,7 +352,7 @@ void Allotter::Impl::use_again(const mesh::Catalog& catalog) {
 }
 
 // True: the marks have changed.
-bool Allotter::Impl::note_losses(const mesh::Catalog& catalog, std::span<const mesh::NodeId> lost) {
+bool Allotter::note_losses(const mesh::Catalog& catalog, std::span<const mesh::NodeId> lost) {
   mesh::HashedSince hashed(catalog);
   losses_.follow_hashes(hashed);
   rename_keys(hashed, unplanned_);
@@ -421,18 +361,17 @@ bool Allotter::Impl::note_losses(const mesh::Catalog& catalog, std::span<const m
   return losses_.look_at_models(catalog, parts_.lent(), options_.idle_unload, now()) || marked;
 }
 
-bool Allotter::Impl::note_lost_groups() {
+bool Allotter::note_lost_groups() {
   return parts_.groups != nullptr && losses_.look_at_hosted(*parts_.groups, options_.idle_unload, now());
 }
 
-void Allotter::Impl::tell(mesh::NodeState& node_state) const {
-  marks_.tell(node_state);
-  if (parts_.groups != nullptr) tell_groups(*parts_.groups, parts_.own, options_.idle_unload, node_state);
+void Allotter::add_to(mesh::NodeState& node_state) const {
+  marks_.add_to(node_state);
+  if (parts_.groups != nullptr) add_groups(*parts_.groups, parts_.own, options_.idle_unload, node_state);
 }
 
 // The group that holds the model over exactly these nodes, or starts to; none of its nodes is lost.
-std::optional<HostedGroup> Allotter::Impl::group_over(const ContentKey& model,
-                                                      const std::vector<mesh::NodeId>& nodes) const {
+std::optional<HostedGroup> Allotter::group_over(const ContentKey& model, const std::vector<mesh::NodeId>& nodes) const {
   if (parts_.groups == nullptr || !parts_.groups->lost(model).empty()) return std::nullopt;
   for (auto& group : parts_.groups->hosted()) {
     const bool holds = group.plan.model == model && group.state != mesh::GroupHost::State::waiting;
@@ -441,7 +380,7 @@ std::optional<HostedGroup> Allotter::Impl::group_over(const ContentKey& model,
   return std::nullopt;
 }
 
-Result<> Allotter::Impl::split(const ContentKey& model, std::vector<mesh::NodeId> nodes, std::uint64_t asked) {
+Result<> Allotter::split(const ContentKey& model, std::vector<mesh::NodeId> nodes, std::uint64_t asked) {
   std::ranges::sort(nodes);
   const auto catalog = parts_.catalog();
   if (!catalog) return fail(errc::no_mesh, "this node is in no mesh");
@@ -456,7 +395,7 @@ Result<> Allotter::Impl::split(const ContentKey& model, std::vector<mesh::NodeId
   // The allocation doesn't replace a working group over other nodes, so this is done here.
   if (parts_.groups != nullptr && planned->host == parts_.own) {
     for (const auto& group : parts_.groups->hosted())
-      if (group.plan.model == model) parts_.groups->want({model, *planned}, mesh::PlanCause::told, true);
+      if (group.plan.model == model) parts_.groups->want({model, *planned}, mesh::PlanCause::ordered, true);
   }
   changed();
   look();
@@ -464,7 +403,7 @@ Result<> Allotter::Impl::split(const ContentKey& model, std::vector<mesh::NodeId
 }
 
 // The group ends with its order, as another node may get the model: there must not be two groups of one model.
-void Allotter::Impl::end_split(const ContentKey& model) {
+void Allotter::end_split(const ContentKey& model) {
   marks_.end_split(model);
   if (is_hosted(model)) {
     losses_.ended(model);
@@ -474,34 +413,14 @@ void Allotter::Impl::end_split(const ContentKey& model) {
   look();
 }
 
-void Allotter::Impl::keep() {
+void Allotter::keep() {
   if (parts_.keep) parts_.keep(marks_.text());
   changed();
   look();
 }
 
-void Allotter::Impl::changed() {
+void Allotter::changed() {
   if (!stopped_ && parts_.on_change) parts_.on_change();
 }
-
-Allotter::Allotter(async::Executor executor, AllotterParts parts, AllotterOptions options)
-    : impl_(std::make_unique<Impl>(executor, std::move(parts), std::move(options))) {}
-Allotter::~Allotter() = default;
-
-void Allotter::start() { impl_->start(); }
-void Allotter::rest() { impl_->rest(); }
-Task<void> Allotter::stop() { return impl_->stop(); }
-void Allotter::change(AllotterOptions options) { impl_->change(std::move(options)); }
-void Allotter::look() { impl_->look(); }
-AllotmentPtr Allotter::view() const { return impl_->view(); }
-void Allotter::tell(mesh::NodeState& node_state) const { impl_->tell(node_state); }
-void Allotter::assign(std::optional<AllotMarks::Named> model) { impl_->assign(std::move(model)); }
-void Allotter::release() { impl_->release(); }
-void Allotter::unload(std::span<const ContentKey> models) { impl_->unload(models); }
-bool Allotter::is_assigned(const ContentKey& model) const { return impl_->is_assigned(model); }
-Result<> Allotter::split(const ContentKey& model, std::vector<mesh::NodeId> nodes, std::uint64_t asked) {
-  return impl_->split(model, std::move(nodes), asked);
-}
-void Allotter::end_split(const ContentKey& model) { impl_->end_split(model); }
 
 }  // namespace corral::fleet

@@ -9,7 +9,9 @@
 // Belongs to the loop of the mesh.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,8 +19,10 @@
 #include <vector>
 
 #include "async/offload.h"
+#include "async/task_group.h"
 #include "async/timer.h"
 #include "base/named.h"
+#include "fleet/allotment/allot_losses.h"
 #include "fleet/allotment/allot_marks.h"
 #include "fleet/base/allotment.h"
 #include "fleet/groups/group_control.h"
@@ -37,13 +41,6 @@ class AllotActions {
   virtual void unload(ModelName model, Millis idle, bool drain, std::function<void(bool)> done) = 0;
 };
 
-// A model that this node lends, by its own knowledge.
-struct LentModel {
-  ModelName name;
-  Millis idle{0};      // since its last request
-  bool ready = false;  // otherwise it is loading or stopping
-};
-
 // The implementation of AllotActions, and the thread that writes orders: only for the mesh's folder, as its disk may
 // hang.
 struct AllotConfig {
@@ -56,7 +53,7 @@ inline constexpr const char* kOrdersFile = "orders.json";
 
 struct AllotterOptions {
   Millis idle_unload{30 * 60'000};
-  std::string told_at_start = {};  // the model that this node was started for; empty: none
+  std::string assigned_at_start = {};  // the model that this node was started for; empty: none
 };
 
 struct AllotterParts {
@@ -66,7 +63,7 @@ struct AllotterParts {
   GroupControl* groups = nullptr;  // none: models aren't split here
   // Orders a copy of that content to this node. Second argument: a user wants the model here, otherwise the limits of
   // unordered copies apply. None: there are no copies.
-  std::function<Result<>(const mesh::MeshModel& model, bool told)> copy = {};
+  std::function<Result<>(const mesh::MeshModel& model, bool ordered)> copy = {};
   std::function<std::shared_ptr<const mesh::Catalog>()> catalog;
   std::function<std::vector<LentModel>()> lent;
   std::string kept = {};                       // orders that the previous process kept
@@ -86,22 +83,21 @@ class Allotter {
   static constexpr Millis kGroupEnds{10'000};   // a group without running parts and without a plan ends after this
 
   Allotter(async::Executor executor, AllotterParts parts, AllotterOptions options);
-  ~Allotter();
   Allotter(const Allotter&) = delete;
   Allotter& operator=(const Allotter&) = delete;
 
   void start();
   // Does nothing new from now on; before stop().
-  void rest();
+  void rest() { stopped_ = true; }
   // Does and calls nothing from now on.
   async::Task<void> stop();
   void change(AllotterOptions options);
   // Node states, links, lent models or groups here have changed.
   void look();
 
-  AllotmentPtr view() const;  // nullptr: not computed yet
+  AllotmentPtr view() const { return view_; }  // nullptr: not computed yet
   // Adds this node's groups, shares, orders and rests to its node state.
-  void tell(mesh::NodeState& node_state) const;
+  void add_to(mesh::NodeState& node_state) const;
 
   // Orders of users for this node; all but splits are kept over restarts.
   void assign(std::optional<AllotMarks::Named> model);    // nullopt: hold nothing for the mesh
@@ -116,8 +112,56 @@ class Allotter {
   void end_split(const mesh::ContentKey& model);
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  // The action of a line of an allocation.
+  enum class LineAction : std::uint8_t { load, copy, host, give_back };
+  struct Line {
+    mesh::ContentKey model;
+    LineAction action{};
+    friend auto operator<=>(const Line&, const Line&) = default;
+  };
+  MonoTime now() const { return parts_.timers.now(); }
+  async::Task<void> look_soon();
+  async::Task<void> look_later();
+  void compute();
+  void act(const mesh::Catalog& catalog);
+  void act_on(const mesh::Catalog& catalog, const mesh::Assignment& line);
+  void act_on(const mesh::Catalog& catalog, const mesh::Unload& line);
+  bool is_due(const Line& line, bool at_once);
+  void load(const mesh::ContentKey& model, const std::string& name);
+  void copy(const mesh::Catalog& catalog, const mesh::ContentKey& model, bool ordered);
+  void host(const mesh::SplitDecision& decision, bool ordered);
+  bool is_hosted(const mesh::ContentKey& model) const;
+  void end_groups();
+  void use_again(const mesh::Catalog& catalog);
+  bool note_losses(const mesh::Catalog& catalog, std::span<const mesh::NodeId> lost);
+  bool note_lost_groups();
+  std::optional<HostedGroup> group_over(const mesh::ContentKey& model, const std::vector<mesh::NodeId>& nodes) const;
+  void keep();
+  void changed();
+
+  std::string named(const mesh::Catalog& catalog, const mesh::ContentKey& model) const;
+  bool has_silent_node(const mesh::Catalog& catalog) const;
+  const mesh::AllocationNode* own_node() const;
+  bool has_time_left() const;
+
+  const AllotterParts parts_;
+  AllotterOptions options_;
+  const async::Executor executor_;
+  AllotMarks marks_;
+  AllotLosses losses_;
+  AllotmentPtr view_;
+  std::map<Line, MonoTime> lines_, lines_before_;   // time of their first appearance
+  std::map<Line, MonoTime> shown_by_;               // the effect of an action shows until then
+  std::map<mesh::ContentKey, MonoTime> unplanned_;  // groups here that are no longer planned
+  std::optional<mesh::ContentKey> loading_;
+  bool waits_ = false;  // a timer must check again, even without changes
+  bool settled_ = false;
+  std::optional<MonoTime> take_back_, used_again_;
+  MonoTime last_{};
+  MonoClock::duration cost_{0};  // of the last computation
+  bool looking_ = false, later_ = false, stopped_ = false;
+  std::shared_ptr<int> alive_ = std::make_shared<int>();
+  async::TaskGroup tasks_;
 };
 
 }  // namespace corral::fleet

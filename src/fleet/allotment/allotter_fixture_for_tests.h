@@ -26,7 +26,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 inline constexpr std::uint64_t kGB = 1'000'000'000;
-using Deeds = std::vector<std::string>;
+using ActionLog = std::vector<std::string>;
 
 class AllotWorld;
 
@@ -49,8 +49,8 @@ class TestNode final : public AllotActions, public GroupControl {
   // Restarts the node: only its disk stays.
   void restart();
   void step();
-  mesh::NodeState say();
-  Deeds took() { return std::exchange(deeds, {}); }
+  mesh::NodeState announced_state();
+  ActionLog took() { return std::exchange(action_log, {}); }
 
   // Puts a model into memory, as after a request.
   void have(const std::string& model, bool busy = false);
@@ -64,7 +64,7 @@ class TestNode final : public AllotActions, public GroupControl {
   std::vector<mesh::NodeId> lost(const ContentKey& model) const override;
   std::vector<mesh::NodeId> lost() const override;
   std::optional<SharedMemory> shared() const override;
-  void take_back() override { deeds.push_back("takes back"); }
+  void take_back() override { action_log.push_back("takes back"); }
   bool recalled() const override { return false; }
 
   AllotWorld& world;
@@ -90,7 +90,7 @@ class TestNode final : public AllotActions, public GroupControl {
   std::map<ContentKey, HostedGroup> groups;
   std::map<ContentKey, MonoTime> stands_at;
   std::function<Result<>(const mesh::MeshModel&, bool)> copy;
-  Deeds deeds;
+  ActionLog action_log;
   Millis idle_unload{30 * 60'000};
   std::string kept;  // survives a restart
   int keeps = 0;     // number of writes
@@ -123,7 +123,7 @@ class AllotWorld {
       timers.advance(250ms);
       for (auto& [number, node] : nodes) node->step();
       poll();
-      tell_all();
+      announce_all();
       poll();
     }
   }
@@ -132,14 +132,14 @@ class AllotWorld {
     loop.context().poll();
   }
   // Announcements reach linked nodes at once.
-  void tell_all() {
+  void announce_all() {
     std::map<unsigned, mesh::NodeState> now;
     for (auto& [number, node] : nodes)
-      if (node->allotter) now.emplace(number, node->say());
+      if (node->allotter) now.emplace(number, node->announced_state());
     if (now == node_state) return;
     node_state = std::move(now);
     for (const auto& [number, words] : node_state)
-      if (!gone.contains(number)) heard[number] = words;
+      if (!gone.contains(number)) received[number] = words;
     for (auto& [number, node] : nodes)
       if (node->allotter) node->allotter->look();
   }
@@ -165,7 +165,7 @@ class AllotWorld {
     std::vector<mesh::KnownNode> known;
     for (const auto& [number, node] : nodes) {
       const bool away = gone.contains(number) && node->id != at;
-      const auto& words = away ? heard : node_state;
+      const auto& words = away ? received : node_state;
       const auto found = words.find(number);
       if (found == words.end()) continue;
       const auto reach = node->id == at ? mesh::Reach::own : away ? mesh::Reach::away : mesh::Reach::linked;
@@ -198,7 +198,7 @@ class AllotWorld {
   async::ManualTimers timers{loop.executor()};
   std::map<std::string, std::uint64_t> models;  // GB
   std::map<unsigned, std::unique_ptr<TestNode>> nodes;
-  std::map<unsigned, mesh::NodeState> node_state, heard;  // heard: by other nodes; of gone nodes the last state
+  std::map<unsigned, mesh::NodeState> node_state, received;  // heard: by other nodes; of gone nodes the last state
   std::map<unsigned, MonoTime> since;
   std::set<unsigned> gone, ended;
   std::set<std::string> unhashed;  // models without a known hash
@@ -232,14 +232,14 @@ inline void TestNode::start() {
                       .on_change = [] {},
                       .on_new_view = [this] { ++views; }};
   allotter = std::make_unique<Allotter>(world.loop.executor(), std::move(parts),
-                                        AllotterOptions{.idle_unload = idle_unload, .told_at_start = started_for});
+                                        AllotterOptions{.idle_unload = idle_unload, .assigned_at_start = started_for});
   allotter->start();
 }
 
 inline void TestNode::restart() {
   async::run_blocking(world.loop, allotter->stop());
   allotter.reset();
-  deeds.clear();
+  action_log.clear();
   lent.clear();
   loads.clear();
   groups.clear();
@@ -315,7 +315,7 @@ inline bool TestNode::make_room(std::uint64_t bytes, const std::string& for_mode
 
 inline void TestNode::have(const std::string& model, bool busy) { lent[model] = {world.timers.now(), busy}; }
 
-inline mesh::NodeState TestNode::say() {
+inline mesh::NodeState TestNode::announced_state() {
   mesh::NodeState node_state;
   node_state.name = name;
   node_state.role = role;
@@ -325,11 +325,11 @@ inline mesh::NodeState TestNode::say() {
   node_state.takes_copies = takes_copies;
   node_state.disk_free = 1000 * kGB;
   for (const auto& model : on_disk) {
-    auto& told = node_state.models.emplace_back();
-    told.name = model;
-    told.bytes = world.models.at(model) * kGB;
-    if (!world.unhashed.contains(model)) told.hash = sha256({model});
-    told.may_copy = true;
+    auto& report = node_state.models.emplace_back();
+    report.name = model;
+    report.bytes = world.models.at(model) * kGB;
+    if (!world.unhashed.contains(model)) report.hash = sha256({model});
+    report.may_copy = true;
   }
   const auto serve = [&](const std::string& model, mesh::ServingState state, bool is_lent, std::uint64_t idle) {
     auto& served = node_state.serving.emplace_back();
@@ -342,9 +342,9 @@ inline mesh::NodeState TestNode::say() {
   for (const auto& [model, one] : lent) {
     const auto idle = std::chrono::duration_cast<Millis>(world.timers.now() - one.used).count();
     // In steps, as a real node announces it.
-    const auto told =
+    const auto announced_idle =
         one.busy || idle < 60'000 ? 0 : std::bit_floor(static_cast<std::uint64_t>(idle) / 60'000) * 60'000;
-    serve(model, mesh::ServingState::ready, true, told);
+    serve(model, mesh::ServingState::ready, true, announced_idle);
   }
   for (const auto& one : loads) serve(one.name, mesh::ServingState::loading, true, 0);
   for (const auto& [model, there] : owners)
@@ -352,9 +352,9 @@ inline mesh::NodeState TestNode::say() {
   node_state.memory = {{"cpu", false, memory, memory - std::min(memory, used()), 0, memory}};
   for (const auto& [number, node] : world.nodes)
     if (node->id != id) node_state.links.push_back({node->id, 200, 0});
-  node_state.demand = requests.told();
+  node_state.demand = requests.announced();
   for (const auto& [model, per_hour] : asked) node_state.demand.push_back({model, per_hour});
-  allotter->tell(node_state);
+  allotter->add_to(node_state);
   // What gossip makes of it.
   auto sent = mesh::rounded(node_state);
   node_state.demand = std::move(sent.demand);
@@ -364,17 +364,17 @@ inline mesh::NodeState TestNode::say() {
 
 inline void TestNode::load(ModelName model, std::function<void(Result<>)> done) {
   if (const auto there = lent.find(model.value()); there != lent.end()) {
-    deeds.push_back("uses " + model.value());
+    action_log.push_back("uses " + model.value());
     there->second.used = world.timers.now();
     return done({});
   }
   // As the router does (GroupLoads::hold).
   const auto holds = [&](const auto& group) { return world.name_of(group.first) == model.value(); };
   if (std::ranges::any_of(groups, holds)) {
-    deeds.push_back("can't load " + model.value());
+    action_log.push_back("can't load " + model.value());
     return done(fail(errc::nowhere, "its group holds it"));
   }
-  deeds.push_back("loads " + model.value());
+  action_log.push_back("loads " + model.value());
   loads.push_back({model.value(), world.timers.now() + 1s, std::move(done)});
 }
 
@@ -382,19 +382,20 @@ inline void TestNode::unload(ModelName model, Millis idle, bool drain, std::func
   const auto there = lent.find(model.value());
   const bool unused = there != lent.end() && !there->second.busy && world.timers.now() - there->second.used >= idle;
   if (!unused && !(drain && there != lent.end())) {
-    deeds.push_back("can't unload " + model.value());
+    action_log.push_back("can't unload " + model.value());
     return done(false);
   }
-  deeds.push_back((unused ? "unloads " : "drains ") + model.value());
+  action_log.push_back((unused ? "unloads " : "drains ") + model.value());
   lent.erase(there);
   done(true);
 }
 
 inline bool TestNode::want(mesh::GroupPlan plan, mesh::PlanCause cause, bool by_hand) {
   constexpr const char* kCauses[] = {"told", "loss", "demand", "idle", "better"};
-  std::string who;
-  for (const auto& share : plan.split.shares) who += " " + world.find(share.node)->name;
-  deeds.push_back(fmt::format("hosts {} over{}: {}", world.name_of(plan.model), who, kCauses[static_cast<int>(cause)]));
+  std::string node_names;
+  for (const auto& share : plan.split.shares) node_names += " " + world.find(share.node)->name;
+  action_log.push_back(
+      fmt::format("hosts {} over{}: {}", world.name_of(plan.model), node_names, kCauses[static_cast<int>(cause)]));
   auto& group = groups[plan.model];
   group = HostedGroup();
   group.by_hand = by_hand;
@@ -403,7 +404,7 @@ inline bool TestNode::want(mesh::GroupPlan plan, mesh::PlanCause cause, bool by_
 }
 
 inline void TestNode::end(const ContentKey& model) {
-  deeds.push_back("ends " + world.name_of(model));
+  action_log.push_back("ends " + world.name_of(model));
   groups.erase(model);
 }
 

@@ -31,17 +31,17 @@ class AllotterLossTest : public testing::Test {
     return 0;
   }
   // How long until somebody plans it anew; all that was done by then.
-  Millis until_planned(Millis most) {
+  Millis until_planned(Millis limit) {
     for (auto& [number, node] : world.nodes) node->took();
-    for (Millis time = 0ms; time < most; time += 250ms) {
+    for (Millis time = 0ms; time < limit; time += 250ms) {
       world.pass(250ms);
       for (auto& [number, node] : world.nodes) {
         if (world.gone.contains(number)) continue;
-        for (const auto& deed : node->took())
-          if (deed.starts_with("hosts")) return time + 250ms;
+        for (const auto& action : node->took())
+          if (action.starts_with("hosts")) return time + 250ms;
       }
     }
-    return most;
+    return limit;
   }
   AllotWorld world;
 };

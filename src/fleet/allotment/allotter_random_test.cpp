@@ -6,9 +6,9 @@
 namespace corral::fleet {
 namespace {
 
-class Life {
+class RandomRun {
  public:
-  explicit Life(std::uint64_t seed) : lot_(seed) {
+  explicit RandomRun(std::uint64_t seed) : rng_(seed) {
     const auto count = 2 + roll(5);
     for (std::uint64_t i = 0; i < 3 + roll(4); ++i)
       world.models.emplace("m" + std::to_string(i), 2 + roll(chance(30) ? 40 : 10));
@@ -87,58 +87,58 @@ class Life {
     }
   }
   // What was done, but for uses.
-  Deeds took() {
-    Deeds all;
+  ActionLog took() {
+    ActionLog all;
     for (auto& [number, node] : world.nodes) {
-      for (auto& deed : node->took())
-        if (!deed.starts_with("uses")) all.push_back(node->name + " " + deed);
+      for (auto& action : node->took())
+        if (!action.starts_with("uses")) all.push_back(node->name + " " + action);
     }
     return all;
   }
   void check() {
     for (auto& [number, node] : world.nodes) ASSERT_LE(node->used(), node->memory) << node->name;
   }
-  std::uint64_t roll(std::uint64_t sides) { return lot_.next() % sides; }
+  std::uint64_t roll(std::uint64_t sides) { return rng_.next() % sides; }
   bool chance(unsigned percent) { return roll(100) < percent; }
 
   AllotWorld world;
 
  private:
-  SplitMix lot_;
+  SplitMix rng_;
 };
 
 TEST(AllotterLives, ComeToRestAndServeOrExplainEveryModel) {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Life life(seed);
+    RandomRun run(seed);
     for (int event = 0; event < 120; ++event) {
-      life.happen();
-      life.world.pass(Millis(250 * (1 + life.roll(40))));
-      life.check();
+      run.happen();
+      run.world.pass(Millis(250 * (1 + run.roll(40))));
+      run.check();
       if (testing::Test::HasFatalFailure()) return;
     }
     // Restless ones do a bounded number of things: a few for each event.
-    EXPECT_LE(life.took().size(), 600u);
-    life.calm();
-    life.world.pass(25min);  // what couldn't be loaded is tried again by then
-    life.took();
-    life.world.pass(10min);
-    EXPECT_THAT(life.took(), IsEmpty());
-    life.check();
+    EXPECT_LE(run.took().size(), 600u);
+    run.calm();
+    run.world.pass(25min);  // what couldn't be loaded is tried again by then
+    run.took();
+    run.world.pass(10min);
+    EXPECT_THAT(run.took(), IsEmpty());
+    run.check();
 
     // All agree.
     std::optional<mesh::Allocation> agreed;
-    for (auto& [number, node] : life.world.nodes) {
+    for (auto& [number, node] : run.world.nodes) {
       const auto view = node->allotter->view();
       ASSERT_TRUE(view);
       if (!agreed) agreed = view->allocation;
       EXPECT_TRUE(*agreed == view->allocation) << node->name;
-      std::set<ContentKey> told;
-      for (const auto& line : view->allocation.assignments) told.insert(line.model);
-      for (const auto& lack : view->allocation.unserved) told.insert(lack.model);
+      std::set<ContentKey> covered;
+      for (const auto& line : view->allocation.assignments) covered.insert(line.model);
+      for (const auto& entry : view->allocation.unserved) covered.insert(entry.model);
       for (const auto& there : view->situation.nodes)
-        for (const auto& held : there.holds) told.insert(held.model);
-      EXPECT_EQ(told.size(), view->situation.models.size());
+        for (const auto& held : there.holds) covered.insert(held.model);
+      EXPECT_EQ(covered.size(), view->situation.models.size());
     }
   }
 }

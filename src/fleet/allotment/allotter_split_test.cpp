@@ -371,18 +371,18 @@ TEST_F(AllotterSplitTest, WhoWasToldHosts) {
   auto &one = node(1, {"m"}), &two = node(2, {"m"});
   world.start();
   world.pass(12s);
-  for (auto* told : {&one, &two}) {
-    auto* other = told == &one ? &two : &one;
+  for (auto* target : {&one, &two}) {
+    auto* other = target == &one ? &two : &one;
     other->memory = 30 * kGB;
-    told->memory = 20 * kGB;
+    target->memory = 20 * kGB;
     world.pass(1s);
     (void)one.took(), (void)two.took();
-    ASSERT_TRUE(told->allotter->split(AllotWorld::key("m"), {one.id, two.id}));
+    ASSERT_TRUE(target->allotter->split(AllotWorld::key("m"), {one.id, two.id}));
     world.pass(15s);
-    EXPECT_THAT(told->took(), testing::Contains(HasSubstr("hosts m over")));
+    EXPECT_THAT(target->took(), testing::Contains(HasSubstr("hosts m over")));
     EXPECT_THAT(other->took(), testing::Not(testing::Contains(HasSubstr("hosts"))));
-    told->allotter->end_split(AllotWorld::key("m"));
-    EXPECT_THAT(told->took(), ElementsAre("ends m"));
+    target->allotter->end_split(AllotWorld::key("m"));
+    EXPECT_THAT(target->took(), ElementsAre("ends m"));
     world.pass(15s);
   }
 }

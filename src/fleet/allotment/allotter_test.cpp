@@ -156,7 +156,7 @@ TEST_F(AllotterTest, AnOrderIsObeyedAtOnceKeptAndOutlivesARestart) {
   pass(3s);
   EXPECT_THAT(one.took(), ElementsAre("drains a", "loads b"));
   pass(3h);
-  for (const auto& deed : one.took()) EXPECT_EQ(deed, "uses b");
+  for (const auto& action : one.took()) EXPECT_EQ(action, "uses b");
   one.restart();
   pass(5s);
   EXPECT_THAT(one.took(), ElementsAre("loads b"));
@@ -258,8 +258,8 @@ TEST_F(AllotterTest, AFileIsFetchedOnce) {
   one.memory = 2 * kGB;
   auto& two = node(2);
   std::vector<bool> ordered;
-  two.copy = [&](const mesh::MeshModel&, bool told) {
-    ordered.push_back(told);
+  two.copy = [&](const mesh::MeshModel&, bool by_user) {
+    ordered.push_back(by_user);
     return Result<>();
   };
   begin();

@@ -24,10 +24,10 @@ std::string why_none(const mesh::AllocationNode& node, const mesh::AllocationMod
     return model.may_copy ? fmt::format("the file of {} needs {}, {} has {} of free disk", model.name,
                                         human_bytes(model.bytes), node.name, human_bytes(node.disk_free))
                           : fmt::format("no node that can be reached offers copies of {}", model.name);
-  const auto need = need_at(node, model), most = most_room(node, model.gpu);
-  if (need > most)
+  const auto need = need_at(node, model), available = max_headroom(node, model.gpu);
+  if (need > available)
     return fmt::format("{} needs {}, {} lends {}: {} short", model.name, human_bytes(need), node.name,
-                       human_bytes(most), human_bytes(need - most));
+                       human_bytes(available), human_bytes(need - available));
   return fmt::format("{} gets {} as soon as its memory is free", node.name, model.name);
 }
 
@@ -39,7 +39,7 @@ std::string why_assigned_waits(mesh::AllocationInput situation, const mesh::Allo
   const auto facts = std::ranges::find(situation.models, model, &mesh::AllocationModel::content);
   if (at == situation.nodes.end() || facts == situation.models.end()) return {};
   if (std::ranges::find(at->holds, model, &mesh::HeldModel::model) != at->holds.end()) return {};
-  at->told = mesh::NodeOrder{model};
+  at->order = mesh::NodeOrder{model};
   // The order withdraws both.
   std::erase(at->declines, model);
   std::erase(at->gives_back, model);
@@ -54,8 +54,8 @@ std::string why_assigned_waits(mesh::AllocationInput situation, const mesh::Allo
     return only_waits ? "it waits for memory that another model has now" : line->why;
   }
   if (needs_several(situation, *facts)) {
-    const auto lack = std::ranges::find(allocation.unserved, model, &mesh::Unserved::model);
-    if (lack != allocation.unserved.end()) return lack->why;
+    const auto entry = std::ranges::find(allocation.unserved, model, &mesh::Unserved::model);
+    if (entry != allocation.unserved.end()) return entry->why;
   }
   return why_none(*at, *facts);
 }

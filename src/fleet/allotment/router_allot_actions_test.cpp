@@ -32,29 +32,29 @@ class RouterAllotActionsTest : public router::GroupRouterTest {
   }
   void load(const std::string& name) {
     actions->load(ModelName(name), [this, name](const Result<>& loaded) {
-      told.push_back(name + (loaded ? " is there" : ": " + loaded.error().message));
+      results.push_back(name + (loaded ? " is there" : ": " + loaded.error().message));
     });
     settle();
   }
   void unload(const std::string& name, Millis idle = 0ms, bool drain = false) {
     actions->unload(ModelName(name), idle, drain,
-                    [this, name](bool gone) { told.push_back(name + (gone ? " went" : " stays")); });
+                    [this, name](bool gone) { results.push_back(name + (gone ? " went" : " stays")); });
     settle();
   }
 
   std::optional<RouterAllotActions> actions;
-  std::vector<std::string> told;
+  std::vector<std::string> results;
 };
 
 TEST_F(RouterAllotActionsTest, ModelsAreLentAndGivenBack) {
   load("a");
-  EXPECT_THAT(told, IsEmpty());
+  EXPECT_THAT(results, IsEmpty());
   server("a").finish_load();
   settle();
   EXPECT_THAT(lent_models(report()), testing::SizeIs(1));
   unload("a", 60s);
   unload("a");
-  EXPECT_THAT(told, ElementsAre("a is there", "a stays", "a went"));
+  EXPECT_THAT(results, ElementsAre("a is there", "a stays", "a went"));
   EXPECT_THAT(lent_models(report()), IsEmpty());
 }
 
@@ -63,17 +63,17 @@ TEST_F(RouterAllotActionsTest, WhatCantBeLoadedSaysWhy) {
   load("a");
   server("a").fail_load(Error(make_error_code(errc::nowhere), "no memory"));
   settle();
-  ASSERT_EQ(told.size(), 2u);
-  EXPECT_EQ(told[0], "gone: it is gone");
-  EXPECT_THAT(told[1], testing::HasSubstr("no memory"));
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_EQ(results[0], "gone: it is gone");
+  EXPECT_THAT(results[1], testing::HasSubstr("no memory"));
 }
 
 // The allotter loads one model at a time: it would wait for this one for ever.
 TEST_F(RouterAllotActionsTest, AnExceptionIsAnAnswerToo) {
   load("odd");
-  EXPECT_THAT(told, ElementsAre("odd: the disk is on fire"));
+  EXPECT_THAT(results, ElementsAre("odd: the disk is on fire"));
   load("gone");
-  EXPECT_EQ(told.back(), "gone: it is gone");
+  EXPECT_EQ(results.back(), "gone: it is gone");
 }
 
 TEST_F(RouterAllotActionsTest, NothingIsToldAfterItsEnd) {
@@ -82,7 +82,7 @@ TEST_F(RouterAllotActionsTest, NothingIsToldAfterItsEnd) {
   EXPECT_TRUE(stopped.done());
   load("gone");
   settle();
-  EXPECT_THAT(told, IsEmpty());
+  EXPECT_THAT(results, IsEmpty());
 }
 
 }  // namespace

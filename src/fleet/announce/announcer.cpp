@@ -81,7 +81,7 @@ Task<void> Announcer::look() {
   for (const auto& model : facts_.catalog->models())
     if (const auto content = hashes_.find(*model)) facts_.contents.emplace(model->name, *content);
   facts_.demand = parts_.demand();
-  parts_.tell(facts_);
+  parts_.publish(facts_);
 }
 
 Task<void> Announcer::look_closely() {
@@ -104,11 +104,11 @@ Task<void> Announcer::look_closely() {
 // A model that this machine can't hold alone may be split, so its plan needs a prediction by the engine. Usually a load
 // asks for the prediction, but these models may never be loaded here. One at a time, each once.
 Task<void> Announcer::predict_large(std::vector<backends::ModelPtr> models) {
-  std::uint64_t most = 0;
-  for (const auto& pool : facts_.memory) most = std::max(most, pool.total);
+  std::uint64_t largest = 0;
+  for (const auto& pool : facts_.memory) largest = std::max(largest, pool.total);
   for (const auto& model : models) {
     const auto& context = facts_.contexts[model->name];
-    const bool large = model->type == ModelType::llm && most > 0 && context.memory > most;
+    const bool large = model->type == ModelType::llm && largest > 0 && context.memory > largest;
     if (!large || context.predicted || !predicted_.insert(model->name).second) continue;
     router::OptionPatch patch;
     auto estimating = parts_.router.estimate(model, std::move(patch));

@@ -33,8 +33,8 @@ struct AnnouncerParts {
   // Measures this machine; called a few times once the node is in a mesh.
   std::function<async::Task<std::vector<mesh::WeightSpeed>>()> measure_speeds;
   std::filesystem::path state_dir;
-  async::ThreadPool& disk;                 // for that folder's disk, which may hang
-  std::function<void(MachineFacts)> tell;  // called on the home loop, twice a second at most
+  async::ThreadPool& disk;                    // for that folder's disk, which may hang
+  std::function<void(MachineFacts)> publish;  // called on the home loop, twice a second at most
 };
 
 class Announcer {

@@ -52,41 +52,41 @@ std::vector<mesh::MemoryReport> memory_of(const NodeOptions& options, const Mach
 
 mesh::ModelOnDisk on_disk(const models::ModelInfo& model, const NodeOptions& options, const MachineFacts& facts,
                           Device device) {
-  mesh::ModelOnDisk told;
-  told.name = model.name.value();
-  for (const auto& alias : model.aliases) told.aliases.push_back(alias.value());
-  told.type = model.type;
-  told.recipe = model.recipe;
+  mesh::ModelOnDisk report;
+  report.name = model.name.value();
+  for (const auto& alias : model.aliases) report.aliases.push_back(alias.value());
+  report.type = model.type;
+  report.recipe = model.recipe;
   // Paths of this machine are private.
-  if (!model.checkpoint.starts_with('/')) told.checkpoint = model.checkpoint;
-  told.labels = model.labels;
-  told.architecture = model.traits.architecture;
-  told.quantisation = model.traits.quantisation;
-  told.parameters = model.traits.parameters.value_or(0);
-  told.bytes = model.size.value();
-  if (const auto hash = facts.contents.find(model.name); hash != facts.contents.end()) told.hash = hash->second;
-  told.created = static_cast<std::uint64_t>(std::max<std::int64_t>(epoch_millis(model.created) / 1000, 0));
-  told.context_trained = model.traits.context_length;
+  if (!model.checkpoint.starts_with('/')) report.checkpoint = model.checkpoint;
+  report.labels = model.labels;
+  report.architecture = model.traits.architecture;
+  report.quantisation = model.traits.quantisation;
+  report.parameters = model.traits.parameters.value_or(0);
+  report.bytes = model.size.value();
+  if (const auto hash = facts.contents.find(model.name); hash != facts.contents.end()) report.hash = hash->second;
+  report.created = static_cast<std::uint64_t>(std::max<std::int64_t>(epoch_millis(model.created) / 1000, 0));
+  report.context_trained = model.traits.context_length;
   if (const auto context = facts.contexts.find(model.name); context != facts.contexts.end()) {
-    told.context_usable = context->second.usable;
-    told.predicted = up_in_steps(context->second.memory);
+    report.context_usable = context->second.usable;
+    report.predicted = up_in_steps(context->second.memory);
     const auto split = split_facts(model, context->second);
-    told.layers = split.layers;
-    told.layer_bytes = split.layer_bytes;
-    told.cache_bytes = split.cache_bytes;
-    told.ends_bytes = split.ends_bytes;
-    told.compute_bytes = split.compute_bytes;
-    told.split_context = split.context;
-    told.max_context = split.max_context;
+    report.layers = split.layers;
+    report.layer_bytes = split.layer_bytes;
+    report.cache_bytes = split.cache_bytes;
+    report.ends_bytes = split.ends_bytes;
+    report.compute_bytes = split.compute_bytes;
+    report.split_context = split.context;
+    report.max_context = split.max_context;
   }
   if (const auto rate = facts.rates.find(model.name); rate != facts.rates.end())
-    told.tokens_per_second = rounded(rate->second);
-  told.device = device;
-  told.tools = model.traits.tools;
-  told.thinking = model.traits.thinking;
-  told.vision = models::takes_pictures(model);
-  told.may_copy = options.copies && !model.paths.empty();
-  return told;
+    report.tokens_per_second = rounded(rate->second);
+  report.device = device;
+  report.tools = model.traits.tools;
+  report.thinking = model.traits.thinking;
+  report.vision = models::takes_pictures(model);
+  report.may_copy = options.copies && !model.paths.empty();
+  return report;
 }
 
 std::optional<mesh::ServingState> state_of(residency::InstanceState state) {

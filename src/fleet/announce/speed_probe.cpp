@@ -46,7 +46,7 @@ std::vector<mesh::WeightSpeed> best_of(std::vector<mesh::WeightSpeed> speeds,
 }
 
 Task<void> keep_measuring(async::Timers& timers, MeasureSpeeds measure,
-                          std::function<void(std::vector<mesh::WeightSpeed>)> tell) {
+                          std::function<void(std::vector<mesh::WeightSpeed>)> report) {
   std::vector<mesh::WeightSpeed> best;
   auto pause = kProbeAgain;
   for (int tries = 1, measured = 0;; ++tries) {
@@ -55,7 +55,7 @@ Task<void> keep_measuring(async::Timers& timers, MeasureSpeeds measure,
     const bool found = !speeds.empty();
     if (found) {
       best = best_of(std::move(speeds), best);
-      tell(best);
+      report(best);
       if (++measured == kEnough) co_return;
       pause = kProbeAgain;
     }

@@ -32,7 +32,7 @@ std::vector<mesh::WeightSpeed> best_of(std::vector<mesh::WeightSpeed> speeds,
 // after a failure; at most ten attempts. Calls back with the best results so far.
 using MeasureSpeeds = std::function<async::Task<std::vector<mesh::WeightSpeed>>()>;
 async::Task<void> keep_measuring(async::Timers& timers, MeasureSpeeds measure,
-                                 std::function<void(std::vector<mesh::WeightSpeed>)> tell);
+                                 std::function<void(std::vector<mesh::WeightSpeed>)> report);
 
 // "TYPE BYTES_PER_SECOND". Pure.
 std::optional<mesh::WeightSpeed> parse_speed(std::string_view line);

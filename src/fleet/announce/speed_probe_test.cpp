@@ -69,10 +69,10 @@ class KeepMeasuring : public testing::Test {
   void begin(std::vector<std::uint64_t> finds) {
     finds_ = std::move(finds);
     const auto measure = [this] { return measured(); };
-    const auto tell = [this](const std::vector<mesh::WeightSpeed>& speeds) {
-      told_.push_back(speeds.front().bytes_per_second);
+    const auto report = [this](const std::vector<mesh::WeightSpeed>& speeds) {
+      reported_.push_back(speeds.front().bytes_per_second);
     };
-    tasks_.spawn("measuring", keep_measuring(timers_, measure, tell));
+    tasks_.spawn("measuring", keep_measuring(timers_, measure, report));
     poll();
   }
   async::Task<std::vector<mesh::WeightSpeed>> measured() {
@@ -92,16 +92,16 @@ class KeepMeasuring : public testing::Test {
 
   async::Loop loop_;
   async::ManualTimers timers_{loop_.executor()};
-  std::vector<std::uint64_t> finds_, told_;
+  std::vector<std::uint64_t> finds_, reported_;
   int tries_ = 0;
   async::TaskGroup tasks_{loop_.executor()};
 };
 
 TEST_F(KeepMeasuring, TheBestOfTwoIsToldAndThenNothingIsMeasured) {
   begin({5, 8, 9});
-  EXPECT_THAT(told_, ElementsAre(5));
+  EXPECT_THAT(reported_, ElementsAre(5));
   pass(Millis(60'000));
-  EXPECT_THAT(told_, ElementsAre(5, 8));
+  EXPECT_THAT(reported_, ElementsAre(5, 8));
   pass(Millis(86'400'000));
   EXPECT_EQ(tries_, 2);
   EXPECT_EQ(tasks_.running(), 0u);
@@ -110,7 +110,7 @@ TEST_F(KeepMeasuring, TheBestOfTwoIsToldAndThenNothingIsMeasured) {
 TEST_F(KeepMeasuring, WhatWasBusyTheSecondTimeKeepsTheFirst) {
   begin({8, 5});
   pass(Millis(60'000));
-  EXPECT_THAT(told_, ElementsAre(8, 8));
+  EXPECT_THAT(reported_, ElementsAre(8, 8));
 }
 
 TEST_F(KeepMeasuring, AFailureIsTriedAgainLaterAndLater) {
@@ -122,9 +122,9 @@ TEST_F(KeepMeasuring, AFailureIsTriedAgainLaterAndLater) {
   pass(Millis(60'000));
   EXPECT_EQ(tries_, 3);
   pass(Millis(240'000));
-  EXPECT_THAT(told_, ElementsAre(7));
+  EXPECT_THAT(reported_, ElementsAre(7));
   pass(Millis(60'000));
-  EXPECT_THAT(told_, ElementsAre(7, 9));
+  EXPECT_THAT(reported_, ElementsAre(7, 9));
 }
 
 TEST_F(KeepMeasuring, ItGivesUpAtLast) {

@@ -32,8 +32,8 @@ void DecayedRate::add(MonoTime now) {
 // Requests at a steady rate r leave r * half-life / ln 2 of them.
 double DecayedRate::per_hour(MonoTime now) const { return left(now) * std::numbers::ln2 / kHalfLife; }
 
-double demand_step(double told, double per_hour) {
-  if (told > 0 && per_hour >= told * kLeaves && per_hour < 2 * told) return told;
+double demand_step(double announced, double per_hour) {
+  if (announced > 0 && per_hour >= announced * kLeaves && per_hour < 2 * announced) return announced;
   return per_hour < kLeast ? 0 : std::exp2(std::floor(std::log2(per_hour)));
 }
 
@@ -44,7 +44,7 @@ DemandMeter::Entry& DemandMeter::entry_of(const ModelName& model, MonoTime now) 
 
 void DemandMeter::count(const ModelName& model) {
   const auto now = clock_.now();
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   auto& entry = entry_of(model, now);
   if (entry.counted > 0) {
     --entry.counted;
@@ -55,13 +55,13 @@ void DemandMeter::count(const ModelName& model) {
 
 std::shared_ptr<void> DemandMeter::wait(const ModelName& model) {
   const auto now = clock_.now();
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   auto& entry = entry_of(model, now);
   entry.rate.add(now);
   if (entry.waiting++ == 0) entry.since = now;
   ++entry.counted;
   return {this, [name = model.value()](DemandMeter* self) {
-            const std::scoped_lock ending(self->mutex_);
+            const MutexLock ending(self->mutex_);
             const auto found = self->models_.find(name);
             if (found != self->models_.end() && found->second.waiting > 0) --found->second.waiting;
           }};
@@ -72,16 +72,16 @@ void DemandMeter::forget_one(MonoTime now) {
       std::ranges::min_element(models_, {}, [&](const auto& entry) { return entry.second.rate.per_hour(now); }));
 }
 
-std::vector<mesh::Demand> DemandMeter::told() {
+std::vector<mesh::Demand> DemandMeter::announced() {
   const auto now = clock_.now();
   std::vector<mesh::Demand> list;
   std::set<std::string_view> waiting;  // without the request that waits for it, its model would never come
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   std::erase_if(models_, [&](const auto& entry) { return entry.second.rate.per_hour(now) < kForgotten; });
   for (auto& [name, entry] : models_) {
-    entry.told = demand_step(entry.told, entry.rate.per_hour(now));
+    entry.announced = demand_step(entry.announced, entry.rate.per_hour(now));
     const auto more = entry.waiting == 0 ? 0 : std::min<std::int64_t>(1 + (now - entry.since) / kLouder, kLoudest);
-    if (entry.told > 0) list.push_back({name, entry.told * (1 + static_cast<double>(more) / 16)});
+    if (entry.announced > 0) list.push_back({name, entry.announced * (1 + static_cast<double>(more) / 16)});
     if (more > 0) waiting.insert(name);
   }
   if (list.size() > mesh::kNodeStateLimits.demand) {

@@ -10,11 +10,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/named.h"
 #include "mesh/catalog/node_state.h"
 
@@ -38,7 +38,7 @@ class DecayedRate {
 
 // The step to announce for a rate, given the step that was announced before: a power of two, or 0 (less than one an
 // hour). Pure.
-double demand_step(double told, double per_hour);
+double demand_step(double announced, double per_hour);
 
 // On any thread.
 class DemandMeter {
@@ -53,22 +53,22 @@ class DemandMeter {
   std::shared_ptr<void> wait(const ModelName& model);
   // The announced demand, sorted by name. If there is more than a node state may hold: models that a request waits for,
   // then the most requested ones.
-  std::vector<mesh::Demand> told();
+  std::vector<mesh::Demand> announced();
 
  private:
   struct Entry {
     DecayedRate rate;
-    double told = 0;
+    double announced = 0;
     std::uint32_t waiting = 0;
     MonoTime since{};           // start of the current wait
     std::uint32_t counted = 0;  // requests that haven't ended yet
   };
-  Entry& entry_of(const ModelName& model, MonoTime now);
-  void forget_one(MonoTime now);
+  Entry& entry_of(const ModelName& model, MonoTime now) REQUIRES(mutex_);
+  void forget_one(MonoTime now) REQUIRES(mutex_);
 
   const Clock& clock_;
-  std::mutex mutex_;  // of the members below; held for map lookups only
-  std::map<std::string, Entry> models_;
+  Mutex mutex_;  // held for map lookups only
+  std::map<std::string, Entry> models_ GUARDED_BY(mutex_);
 };
 
 }  // namespace corral::fleet

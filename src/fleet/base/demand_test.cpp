@@ -18,8 +18,8 @@ class DemandTest : public testing::Test {
   void ask(const std::string& model, int times = 1) {
     for (int i = 0; i < times; ++i) meter.count(ModelName(model));
   }
-  double told(const std::string& model) {
-    for (const auto& demand : meter.told())
+  double announced(const std::string& model) {
+    for (const auto& demand : meter.announced())
       if (demand.name == model) return demand.per_hour;
     return 0;
   }
@@ -41,18 +41,18 @@ TEST_F(DemandTest, ASteadyRateIsToldAsItIs) {
 
 TEST_F(DemandTest, ItIsToldInStepsAndEndsInNothing) {
   ask("m", 32);  // 88 an hour
-  EXPECT_EQ(told("m"), 64);
+  EXPECT_EQ(announced("m"), 64);
   int changes = 0;
   double last = 64;
   for (int minutes = 0; minutes < 24 * 60; ++minutes) {
     clock.advance(std::chrono::minutes(1));
-    const auto now = told("m");
+    const auto now = announced("m");
     changes += now != last ? 1 : 0;
     last = now;
   }
   EXPECT_EQ(last, 0);
   EXPECT_LE(changes, 7);
-  EXPECT_THAT(meter.told(), IsEmpty());
+  EXPECT_THAT(meter.announced(), IsEmpty());
 }
 
 // A rate that moves about a step's border isn't news each time.
@@ -71,48 +71,48 @@ TEST_F(DemandTest, AStepIsLeftWhenTheRateIsWellOutsideOfIt) {
 TEST_F(DemandTest, ManyNamesAreBounded) {
   for (int i = 0; i < 2000; ++i) ask("m" + std::to_string(i));
   ask("hot", 20);
-  EXPECT_THAT(meter.told(), SizeIs(mesh::kNodeStateLimits.demand));
-  EXPECT_EQ(told("hot"), 32);
+  EXPECT_THAT(meter.announced(), SizeIs(mesh::kNodeStateLimits.demand));
+  EXPECT_EQ(announced("hot"), 32);
 }
 
 TEST_F(DemandTest, WhatARequestWaitsForIsNeverCutOff) {
   for (int i = 0; i < 100; ++i) ask("m" + std::to_string(i), 4);
   const auto waiting = meter.wait(ModelName("rare"));
-  EXPECT_THAT(meter.told(), SizeIs(mesh::kNodeStateLimits.demand));
-  EXPECT_GT(told("rare"), 2);
+  EXPECT_THAT(meter.announced(), SizeIs(mesh::kNodeStateLimits.demand));
+  EXPECT_GT(announced("rare"), 2);
 }
 
 // Members lend to what is asked for: who waits for memory is counted before there is any, and once only.
 TEST_F(DemandTest, WhoWaitsIsCountedAtOnceAndNotAgainAtTheEnd) {
   auto waiting = meter.wait(ModelName("m"));
-  EXPECT_GT(told("m"), 2);
+  EXPECT_GT(announced("m"), 2);
   waiting.reset();
-  EXPECT_EQ(told("m"), 2);
+  EXPECT_EQ(announced("m"), 2);
   ask("m");  // it ends
-  EXPECT_EQ(told("m"), 2);
+  EXPECT_EQ(announced("m"), 2);
   ask("m");
-  EXPECT_EQ(told("m"), 4);
+  EXPECT_EQ(announced("m"), 4);
 }
 
 // One more request is no step of a high rate, and has to be seen all the same.
 TEST_F(DemandTest, WhoWaitsIsSeenWhateverTheRate) {
   ask("m", 100);
-  const auto before = told("m");
+  const auto before = announced("m");
   for (int i = 0; i < 3; ++i) {
     auto waiting = meter.wait(ModelName("m"));
-    const auto at_once = told("m");
+    const auto at_once = announced("m");
     EXPECT_GT(at_once, before);
     clock.advance(std::chrono::seconds(4));
-    EXPECT_GT(told("m"), at_once);
+    EXPECT_GT(announced("m"), at_once);
     waiting.reset();
-    EXPECT_EQ(told("m"), before);
+    EXPECT_EQ(announced("m"), before);
   }
 }
 
 TEST_F(DemandTest, ModelsAreToldByName) {
   ask("b");
   ask("a", 8);
-  const auto list = meter.told();
+  const auto list = meter.announced();
   ASSERT_THAT(list, SizeIs(2));
   EXPECT_EQ(list[0].name, "a");
   EXPECT_EQ(list[0].per_hour, 16);

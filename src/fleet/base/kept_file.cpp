@@ -41,7 +41,7 @@ void KeptFile::write(std::string text, Done done) {
 
 Task<void> KeptFile::work() {
   while (next_) {
-    const auto told = std::exchange(waiting_, {});
+    const auto callbacks = std::exchange(waiting_, {});
     auto writing = [write = write_, file = file_, text = std::move(*std::exchange(next_, std::nullopt))] {
       return written_by(write, file, text);
     };
@@ -49,7 +49,7 @@ Task<void> KeptFile::work() {
     auto run = async::run_or_leave(disk_, timers_, std::move(writing));
     const auto written = co_await std::move(run);
     began_.reset();
-    for (const auto& done : told)
+    for (const auto& done : callbacks)
       if (done) done(written);
   }
 }

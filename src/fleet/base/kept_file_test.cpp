@@ -31,7 +31,7 @@ class KeptFileTest : public testing::Test {
   }
   void write(const std::string& text) {
     file_.write(text, [this, text](const Result<>& written) {
-      told_.push_back(text + (written ? "" : ": " + written.error().message));
+      results_.push_back(text + (written ? "" : ": " + written.error().message));
     });
   }
   void poll() {
@@ -45,7 +45,7 @@ class KeptFileTest : public testing::Test {
   async::ThreadPool disk_{1};
   std::promise<void> hung_;
   bool hangs_ = false;
-  std::vector<std::string> written_, told_;
+  std::vector<std::string> written_, results_;
   std::string fails_;
   KeptFile file_{loop_.executor(), timers_, disk_, "/somewhere/file",
                  [this](const std::filesystem::path& file, std::string_view text) -> Result<> {
@@ -62,12 +62,12 @@ TEST_F(KeptFileTest, WritesBesideTheLoopAndTheLastOfManyOnce) {
   poll();
   for (const auto* text : {"two", "three", "four"}) write(text);
   poll();
-  EXPECT_THAT(told_, IsEmpty());
+  EXPECT_THAT(results_, IsEmpty());
   EXPECT_TRUE(file_.waiting_since());
   let_go();
   EXPECT_TRUE(finish());
   EXPECT_THAT(written_, ElementsAre("/somewhere/file: one", "/somewhere/file: four"));
-  EXPECT_THAT(told_, ElementsAre("one", "two", "three", "four"));
+  EXPECT_THAT(results_, ElementsAre("one", "two", "three", "four"));
   EXPECT_FALSE(file_.waiting_since());
 }
 
@@ -80,7 +80,7 @@ TEST_F(KeptFileTest, TellsWhatADiskRefusesAndGoesOn) {
   EXPECT_TRUE(finish());
   write("two");
   EXPECT_TRUE(finish());
-  EXPECT_THAT(told_, ElementsAre("one: full", "a throw: something odd", "two"));
+  EXPECT_THAT(results_, ElementsAre("one: full", "a throw: something odd", "two"));
   EXPECT_THAT(written_, ElementsAre("/somewhere/file: two"));
 }
 
@@ -99,7 +99,7 @@ TEST_F(KeptFileTest, ItsEndWaitsForADiskButNotForEver) {
   poll();
   EXPECT_TRUE(done);
   EXPECT_FALSE(in_time);
-  EXPECT_THAT(told_, IsEmpty());
+  EXPECT_THAT(results_, IsEmpty());
 }
 
 }  // namespace

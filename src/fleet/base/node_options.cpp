@@ -28,9 +28,9 @@ mesh::Address parse_listen(std::string_view text) {
   // An address to dial has no port 0.
   constexpr std::string_view kAnyPort = ":0";
   const bool any = text.ends_with(kAnyPort);
-  std::string told(any ? text.substr(0, text.size() - kAnyPort.size()) : text);
-  if (any) told += ":1";
-  auto address = mesh::parse_address(told).value_or(mesh::Address{"0.0.0.0", 8100});
+  std::string text_with_port(any ? text.substr(0, text.size() - kAnyPort.size()) : text);
+  if (any) text_with_port += ":1";
+  auto address = mesh::parse_address(text_with_port).value_or(mesh::Address{"0.0.0.0", 8100});
   if (any) address.port = 0;
   return address;
 }
@@ -64,12 +64,12 @@ std::vector<mesh::WantedModel> parse_wants(std::string_view words) {
   return wants;
 }
 
-mesh::Role role_of(std::string_view said, bool joins_without_models) {
-  return mesh::parse_role(said).value_or(joins_without_models ? mesh::Role::worker : mesh::Role::member);
+mesh::Role role_of(std::string_view configured, bool joins_without_models) {
+  return mesh::parse_role(configured).value_or(joins_without_models ? mesh::Role::worker : mesh::Role::member);
 }
 
-std::string node_name(std::string_view said) {
-  if (!said.empty()) return std::string(said);
+std::string node_name(std::string_view configured) {
+  if (!configured.empty()) return std::string(configured);
   char name[HOST_NAME_MAX + 1] = {};
   if (::gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "node";
   return std::string(name).substr(0, kLongestName);

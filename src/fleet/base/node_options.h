@@ -39,9 +39,9 @@ struct NodeOptions {
   bool copies = true;
   bool auto_copy = false;  // the allocation may have models copied here
   bool admin = false;
-  Millis idle_unload{30 * 60'000};  // of lent models
-  std::string told_at_start = {};   // the model that this node was started for (--model with --join); empty: none
-  std::string version = {};         // of this program
+  Millis idle_unload{30 * 60'000};     // of lent models
+  std::string assigned_at_start = {};  // the model that this node was started for (--model with --join); empty: none
+  std::string version = {};            // of this program
   std::string llama_version = {};
 
   // The allocation may have models copied here. Workers always allow this.
@@ -57,8 +57,8 @@ inline constexpr std::string_view kEveryModel = "*";
 // "org/repo:QUANT" is a model's name and its source.
 std::vector<mesh::WantedModel> parse_wants(std::string_view words);
 // "auto" means worker if the node was started to join and has no models, else member.
-mesh::Role role_of(std::string_view said, bool joins_without_models);
+mesh::Role role_of(std::string_view configured, bool joins_without_models);
 // The given name, or else the host's name.
-std::string node_name(std::string_view said);
+std::string node_name(std::string_view configured);
 
 }  // namespace corral::fleet

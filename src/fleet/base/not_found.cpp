@@ -51,7 +51,7 @@ Error out_of_reach(const mesh::Catalog& catalog, std::string_view name, const st
 
 // Nodes without an announcement so far: one of them may have the model. A node that has just started doesn't even know
 // these nodes.
-std::optional<Error> not_heard_of(const mesh::Catalog& catalog, std::string_view name, MonoTime now) {
+std::optional<Error> awaiting_announcements(const mesh::Catalog& catalog, std::string_view name, MonoTime now) {
   bool any = false;
   std::vector<std::string> nodes;
   for (const auto& node : catalog.nodes()) {
@@ -60,16 +60,17 @@ std::optional<Error> not_heard_of(const mesh::Catalog& catalog, std::string_view
     if (node.id != mesh::NodeId()) nodes.push_back(catalog.names().shown(node.id));
   }
   if (!any) return std::nullopt;
-  const auto who = nodes.empty() ? std::string("its mesh") : fmt::format("{}", fmt::join(nodes, ", "));
+  const auto node_names = nodes.empty() ? std::string("its mesh") : fmt::format("{}", fmt::join(nodes, ", "));
   Error error(make_error_code(errc::out_of_reach),
-              fmt::format("unknown model '{}': this node still waits for announcements of {}", name, who), "model");
+              fmt::format("unknown model '{}': this node still waits for announcements of {}", name, node_names),
+              "model");
   error.retry_after = kAtOnce;
   return error;
 }
 
 }  // namespace
 
-Error nobody_has(std::string_view name) {
+Error unknown_model(std::string_view name) {
   return {make_error_code(models::errc::model_not_found), fmt::format("no node of the mesh has the model '{}'", name),
           "model"};
 }
@@ -83,8 +84,8 @@ Error why_not_found(const mesh::Catalog& catalog, std::string_view name, const m
             "model"};
   }
   if (!found.away.empty()) return out_of_reach(catalog, name, found.away, now);
-  if (auto wait = not_heard_of(catalog, name, now)) return std::move(*wait);
-  return nobody_has(name);
+  if (auto wait = awaiting_announcements(catalog, name, now)) return std::move(*wait);
+  return unknown_model(name);
 }
 
 }  // namespace corral::fleet

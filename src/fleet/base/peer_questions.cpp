@@ -49,9 +49,9 @@ void PeerQuestions::answered(const mesh::NodeId& from, std::string_view payload)
   found->second->answered.set();
 }
 
-std::string shown_text(std::string_view text, std::size_t most) {
+std::string shown_text(std::string_view text, std::size_t limit) {
   std::string clean;
-  for (const char c : text.substr(0, most)) clean += static_cast<unsigned char>(c) < ' ' || c == 127 ? '?' : c;
+  for (const char c : text.substr(0, limit)) clean += static_cast<unsigned char>(c) < ' ' || c == 127 ? '?' : c;
   return clean;
 }
 

@@ -53,6 +53,6 @@ class PeerQuestions {
 };
 
 // Text of another node for display: no control characters.
-std::string shown_text(std::string_view text, std::size_t most);
+std::string shown_text(std::string_view text, std::size_t limit);
 
 }  // namespace corral::fleet

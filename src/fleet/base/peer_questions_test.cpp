@@ -40,7 +40,7 @@ class PeerQuestionsTest : public testing::Test {
   async::ManualTimers timers_{loop_.executor()};
   AnsweringPeers peers_;
   PeerQuestions questions_{loop_.executor(), timers_, peers_};
-  const mesh::NodeId other_ = mesh::test_key(2).id(), stranger_ = mesh::test_key(3).id();
+  const mesh::NodeId other_ = mesh::test_key(2).id(), unknown_ = mesh::test_key(3).id();
 };
 
 TEST_F(PeerQuestionsTest, EachAnswerComesToItsQuestion) {
@@ -52,23 +52,23 @@ TEST_F(PeerQuestionsTest, EachAnswerComesToItsQuestion) {
 
 TEST_F(PeerQuestionsTest, ANodeThatGivesNoAnswerIsGivenUp) {
   peers_.answers = false;
-  std::optional<Result<std::string>> told;
+  std::optional<Result<std::string>> reply;
   async::TaskGroup tasks(loop_.executor());
   const auto wait = [](PeerQuestions& questions, mesh::NodeId node,
                        std::optional<Result<std::string>>& into) -> async::Task<void> {
     into = co_await questions.ask(node, question);
   };
-  tasks.spawn("ask", wait(questions_, other_, told));
+  tasks.spawn("ask", wait(questions_, other_, reply));
   loop_.context().poll();
-  EXPECT_FALSE(told);
-  questions_.answered(stranger_, question(1).payload);  // it was asked nothing
+  EXPECT_FALSE(reply);
+  questions_.answered(unknown_, question(1).payload);  // it was asked nothing
   questions_.answered(other_, question(9).payload);
   questions_.answered(other_, "short");
   timers_.advance(PeerQuestions::kPatience);
   loop_.context().restart();
   loop_.context().poll();
-  ASSERT_TRUE(told);
-  EXPECT_EQ(told->error().code, mesh::errc::timed_out);
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->error().code, mesh::errc::timed_out);
   peers_.linked = false;
   EXPECT_EQ(ask().error().code, mesh::errc::unreachable);
 }

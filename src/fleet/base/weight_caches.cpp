@@ -87,12 +87,12 @@ bool remove_all_of(const fs::path& path) {
   return true;
 }
 
-// Returns at most `most` entries; those found after that are removed.
-std::vector<Entry> entries_of(const fs::path& folder, std::size_t most) {
+// Returns at most `limit` entries; those found after that are removed.
+std::vector<Entry> entries_of(const fs::path& folder, std::size_t limit) {
   std::vector<Entry> entries;
   std::error_code ended;
   for (fs::directory_iterator at(folder, ended), end; !ended && at != end; at.increment(ended)) {
-    if (entries.size() >= most) {
+    if (entries.size() >= limit) {
       remove_all_of(at->path());
       continue;
     }
@@ -118,12 +118,12 @@ struct Amount {
 };
 Amount amount_of(const std::vector<Entry>& entries) { return {total(entries), entries.size()}; }
 
-// Removes the least recently used entries until at most `most` is left. Returns the rest.
-Amount shrink(std::vector<Entry> entries, Amount most) {
+// Removes the least recently used entries until at most `limit` is left. Returns the rest.
+Amount shrink(std::vector<Entry> entries, Amount limit) {
   auto left = amount_of(entries);
   std::ranges::sort(entries, {}, [](const Entry& entry) { return std::pair(entry.plain, entry.used); });
   for (const auto& entry : entries) {
-    if (left.bytes <= most.bytes && left.files <= most.files && entry.plain) break;
+    if (left.bytes <= limit.bytes && left.files <= limit.files && entry.plain) break;
     if (!remove_all_of(entry.path)) continue;
     left.bytes -= entry.bytes;
     --left.files;
@@ -152,14 +152,14 @@ std::optional<WeightFolder> make_room(const fs::path& root, const mesh::NodeId& 
     }
   }
   const double room = static_cast<double>(own.bytes + total(others)) + static_cast<double>(free);
-  const auto most = std::min(rules.most, static_cast<std::uint64_t>(room * rules.most_of_room));
-  if (bytes > most) return std::nullopt;
+  const auto limit = std::min(rules.max_bytes, static_cast<std::uint64_t>(room * rules.max_share_of_room));
+  if (bytes > limit) return std::nullopt;
   // The host may send what it already has here; and the number of its files isn't known in advance.
   const auto files = std::clamp(own.files, rules.max_files / 2, rules.max_files);
-  const auto of_others = shrink(std::move(others), {.bytes = most - std::max(std::min(own.bytes, most), bytes),
+  const auto of_others = shrink(std::move(others), {.bytes = limit - std::max(std::min(own.bytes, limit), bytes),
                                                     .files = rules.max_files - files});
   WeightFolder made{.path = folder,
-                    .most = most - std::min(of_others.bytes, most),
+                    .max_bytes = limit - std::min(of_others.bytes, limit),
                     .max_files = rules.max_files - std::min(of_others.files, rules.max_files)};
   std::error_code failed;
   fs::create_directories(folder, failed);
@@ -174,7 +174,7 @@ std::optional<WeightFolder> make_room(const fs::path& root, const mesh::NodeId& 
 }
 
 void trim(const WeightFolder& folder) {
-  shrink(entries_of(folder.path, kFarTooMany * folder.max_files), {folder.most, folder.max_files});
+  shrink(entries_of(folder.path, kFarTooMany * folder.max_files), {folder.max_bytes, folder.max_files});
 }
 
 void keep_only(const fs::path& root, const std::set<mesh::NodeId>& hosts) {

@@ -20,17 +20,17 @@ namespace corral::fleet {
 
 struct WeightRules {
   // For all hosts together: one large model, or some of middle size. A cached load saves about a minute, no more.
-  std::uint64_t most = std::uint64_t{64} << 30;
-  double most_of_room = 0.25;      // of their size plus the free disk
-  std::size_t max_files = 32'768;  // for all hosts together: a file is a tensor, a model has about a thousand
+  std::uint64_t max_bytes = std::uint64_t{64} << 30;
+  double max_share_of_room = 0.25;  // of their size plus the free disk
+  std::size_t max_files = 32'768;   // for all hosts together: a file is a tensor, a model has about a thousand
   std::uint64_t least_free = std::uint64_t{2}
                              << 30;  // free bytes that the disk must keep; below that, nothing is cached
 };
 
 struct WeightFolder {
   std::filesystem::path path;
-  std::uint64_t most = 0;     // limit of bytes
-  std::size_t max_files = 0;  // limit of files
+  std::uint64_t max_bytes = 0;  // limit of bytes
+  std::size_t max_files = 0;    // limit of files
 };
 
 // Makes the folder of a host that will send `bytes` of weights, and removes the least recently used files of other

@@ -45,8 +45,8 @@ class WeightCachesTest : public testing::Test {
     for (const auto& entry : fs::directory_iterator(folder(host), none)) names.push_back(entry.path().filename());
     return names;
   }
-  static WeightRules most(std::uint64_t blocks) {
-    return {.most = blocks * kBlock, .most_of_room = 1, .max_files = 100, .least_free = 0};
+  static WeightRules limited_to(std::uint64_t blocks) {
+    return {.max_bytes = blocks * kBlock, .max_share_of_room = 1, .max_files = 100, .least_free = 0};
   }
   std::optional<WeightFolder> room(std::uint8_t host, std::uint64_t blocks, const WeightRules& rules,
                                    std::uint64_t free = 1000) {
@@ -58,10 +58,10 @@ class WeightCachesTest : public testing::Test {
 };
 
 TEST_F(WeightCachesTest, AHostHasAFolderOfItsOwnThatOnlyThisUserReads) {
-  const auto made = room(1, 4, most(10));
+  const auto made = room(1, 4, limited_to(10));
   ASSERT_TRUE(made);
   EXPECT_EQ(made->path, folder(1));
-  EXPECT_EQ(made->most, 10 * kBlock);
+  EXPECT_EQ(made->max_bytes, 10 * kBlock);
   struct stat seen{};
   ASSERT_EQ(::stat(made->path.c_str(), &seen), 0);
   EXPECT_EQ(seen.st_mode & 0777, 0700u);
@@ -71,7 +71,7 @@ TEST_F(WeightCachesTest, OthersWeightsThatWereUsedLeastRecentlyMakeRoom) {
   put(2, "old", 3, 1);
   put(3, "newer", 3, 2);
   put(2, "newest", 3, 3);
-  ASSERT_TRUE(room(1, 4, most(10)));
+  ASSERT_TRUE(room(1, 4, limited_to(10)));
   EXPECT_THAT(files(2), UnorderedElementsAre("newest"));
   EXPECT_THAT(files(3), UnorderedElementsAre("newer"));
 }
@@ -79,22 +79,22 @@ TEST_F(WeightCachesTest, OthersWeightsThatWereUsedLeastRecentlyMakeRoom) {
 TEST_F(WeightCachesTest, WhatTheHostHasMayBeJustWhatItSendsAgain) {
   put(1, "mine", 5, 1);
   put(2, "other", 4, 2);
-  const auto made = room(1, 5, most(10));
+  const auto made = room(1, 5, limited_to(10));
   ASSERT_TRUE(made);
   EXPECT_THAT(files(1), UnorderedElementsAre("mine"));
   EXPECT_THAT(files(2), UnorderedElementsAre("other"));
-  EXPECT_EQ(made->most, 6 * kBlock);
+  EXPECT_EQ(made->max_bytes, 6 * kBlock);
 }
 
 TEST_F(WeightCachesTest, WhatFitsNowhereIsntKept) {
   put(2, "other", 4, 2);
-  EXPECT_FALSE(room(1, 11, most(10)));
+  EXPECT_FALSE(room(1, 11, limited_to(10)));
   EXPECT_THAT(files(2), UnorderedElementsAre("other")) << "and nobody goes for it";
 }
 
 TEST_F(WeightCachesTest, ANearlyFullDiskKeepsNothing) {
-  WeightRules rules = most(1000);
-  rules.most_of_room = 0.25;
+  WeightRules rules = limited_to(1000);
+  rules.max_share_of_room = 0.25;
   EXPECT_TRUE(room(1, 5, rules, 20));
   EXPECT_FALSE(room(1, 5, rules, 19));
   rules.least_free = ~0ull;
@@ -118,7 +118,7 @@ TEST_F(WeightCachesTest, EmptyFilesAreBoundedToo) {
 }
 
 TEST_F(WeightCachesTest, OthersFilesMakeRoomForHalfOfAllAtLeast) {
-  auto rules = most(100);
+  auto rules = limited_to(100);
   rules.max_files = 6;
   for (int i = 0; i < 5; ++i) put(2, std::to_string(i), 0, i);
   const auto first = room(1, 1, rules);
@@ -175,7 +175,7 @@ TEST_F(WeightCachesTest, WhoIsNoMemberAnyMoreHasNothingKept) {
 
 TEST_F(WeightCachesTest, AFolderThatCantBeMadeIsNone) {
   std::ofstream(dir_ / "file") << "x";
-  EXPECT_FALSE(make_room(dir_ / "file", node(1), 1, 1 << 20, most(10)));
+  EXPECT_FALSE(make_room(dir_ / "file", node(1), 1, 1 << 20, limited_to(10)));
 }
 
 }  // namespace

@@ -266,11 +266,11 @@ Result<> CopyManager::check_disk(const mesh::MeshModel& model, std::uint64_t dis
   std::uint64_t sum = 0;
   for (const auto& [content, bytes] : taken_) sum += content == model.content.bytes ? 0 : bytes;
   const auto bound = mesh::disk_for_copies(first_free_);
-  const auto most = std::min(mesh::disk_for_copies(disk_free), bound - std::min(bound, sum));
-  if (model.bytes <= most) return {};
+  const auto available = std::min(mesh::disk_for_copies(disk_free), bound - std::min(bound, sum));
+  if (model.bytes <= available) return {};
   return fail(mesh::errc::disk_full,
               fmt::format("a copy needs {} MiB of disk, but copies for the allocation have only {} MiB left",
-                          model.bytes >> 20, most >> 20),
+                          model.bytes >> 20, available >> 20),
               "model");
 }
 
@@ -427,10 +427,10 @@ std::vector<mesh::NodeId> CopyManager::sources(const Sha256& content) const {
 
 // Checked before a copy begins, and not after hours of copying: files are accepted only if they can be inspected.
 Task<Result<std::vector<std::filesystem::path>>> CopyManager::fetch(Sha256 content) {
-  if (looks_ != Looks::somebody) {
+  if (looks_ != Looks::possible) {
     auto examining = parts_.storage.inspector->examine();
     const auto sandbox = co_await std::move(examining);
-    looks_ = sandbox ? Looks::somebody : Looks::nobody;
+    looks_ = sandbox ? Looks::possible : Looks::impossible;
     if (!sandbox) co_return fail(errc::not_inspected, words_of_no_inspector(sandbox.error().message));
   }
   mesh::CopyOrder order{.content = content,
@@ -457,8 +457,8 @@ Task<void> CopyManager::run(Sha256 content) {
   const auto files = co_await std::move(fetching);
   auto* copy = find_copy(content);
   if (copy == nullptr) co_return;
-  const bool nobody = !files && files.error().code == mesh::errc::unreachable;
-  copy->view.state = files ? CopyState::done : nobody ? CopyState::waiting : CopyState::failed;
+  const bool unreachable = !files && files.error().code == mesh::errc::unreachable;
+  copy->view.state = files ? CopyState::done : unreachable ? CopyState::waiting : CopyState::failed;
   copy->view.bytes_per_second = 0;
   copy->ended = parts_.timers.now();
   if (files) {

@@ -83,7 +83,7 @@ class CopyManager final : private mesh::CopyProvider {
   void give(bool on) { gives_ = on; }
   // Whether the files of a copy can be inspected on this machine, as far as known. This is checked before the first
   // copy, and at each new order while inspection is impossible.
-  bool can_take() const { return looks_ != Looks::nobody; }
+  bool can_take() const { return looks_ != Looks::impossible; }
   // Whether the allocation may order copies; if not, its incomplete copies are removed.
   void allow_allocation(bool on);
 
@@ -136,7 +136,7 @@ class CopyManager final : private mesh::CopyProvider {
   const CopyManagerParts parts_;
   bool gives_ = true;
   bool for_allocation_ = true;
-  enum class Looks : std::uint8_t { unknown, somebody, nobody };  // whether files can be inspected
+  enum class Looks : std::uint8_t { unknown, possible, impossible };  // whether files can be inspected
   Looks looks_ = Looks::unknown;
   std::deque<Copy> copies_;
   std::map<Sha256, Error> declined_;       // what the allocation no longer orders here, and why

@@ -15,7 +15,7 @@ std::string words_of_no_inspector(std::string_view why) {
 bool fits_lent_memory(mesh::KnownNode self, const mesh::MeshModel& model) {
   if (model.facts == nullptr) return false;
   self.reach = mesh::Reach::linked;  // a node's own loads aren't limited by its lent memory
-  return mesh::memory_need(*model.facts) <= mesh::headroom_for(self, *model.facts).most;
+  return mesh::memory_need(*model.facts) <= mesh::headroom_for(self, *model.facts).total;
 }
 
 }  // namespace corral::fleet

@@ -44,7 +44,7 @@ struct FileInspector::Report {
   proc::Sandboxed sandbox;
   std::string reason;  // the last one
 
-  void hear(std::string_view line) {
+  void read_line(std::string_view line) {
     if (const auto refused = behind(line, kRefusedWord)) {
       reason = refused->substr(0, kLongestReason);
     } else if (locked) {
@@ -75,7 +75,7 @@ Task<FileInspector::Report> FileInspector::run(std::vector<std::filesystem::path
   // A thread of the allocator would prevent separate namespaces.
   spec.environment = {{"MALLOC_CONF", "background_thread:false"}};
   spec.on_line = [&report](const proc::LogLine& line) {
-    if (!line.from_stderr) report.hear(line.text);
+    if (!line.from_stderr) report.read_line(line.text);
   };
   auto child = co_await spawner_.spawn(std::move(spec));
   if (!child) {

@@ -27,19 +27,19 @@ mesh::GroupStage stage_of(mesh::GroupHost::State state) {
 
 }  // namespace
 
-void tell_groups(const GroupControl& control, const mesh::NodeId& own, Millis idle_unload,
-                 mesh::NodeState& node_state) {
+void add_groups(const GroupControl& control, const mesh::NodeId& own, Millis idle_unload, mesh::NodeState& node_state) {
   node_state.groups.clear();
   for (const auto& group : control.hosted()) {
-    auto& told = node_state.groups.emplace_back();
-    told.model = group.plan.model;
-    told.stage = stage_of(group.state);
-    told.running = group.running;
-    told.by_hand = group.by_hand;
-    for (const auto& share : group.plan.split.shares) told.shares.push_back({share.node, share.layers, share.total()});
-    told.idle_ms = idle_steps(Millis(group.idle_ms), idle_unload);
-    told.tokens_per_second = group.plan.split.tokens_per_second();
-    told.refusal = group.refusal;
+    auto& report = node_state.groups.emplace_back();
+    report.model = group.plan.model;
+    report.stage = stage_of(group.state);
+    report.running = group.running;
+    report.by_hand = group.by_hand;
+    for (const auto& share : group.plan.split.shares)
+      report.shares.push_back({share.node, share.layers, share.total()});
+    report.idle_ms = idle_steps(Millis(group.idle_ms), idle_unload);
+    report.tokens_per_second = group.plan.split.tokens_per_second();
+    report.refusal = group.refusal;
   }
   std::ranges::sort(node_state.groups, {}, &mesh::GroupReport::model);
   node_state.shares.clear();

@@ -55,6 +55,6 @@ class GroupControl {
 
 // Adds this node's hosted groups, and the use of its memory by hosts, to its node state. `idle_unload`: as of
 // idle_steps().
-void tell_groups(const GroupControl& control, const mesh::NodeId& own, Millis idle_unload, mesh::NodeState& node_state);
+void add_groups(const GroupControl& control, const mesh::NodeId& own, Millis idle_unload, mesh::NodeState& node_state);
 
 }  // namespace corral::fleet

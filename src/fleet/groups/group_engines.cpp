@@ -50,11 +50,11 @@ struct GroupEngines::Tunnels {
   async::Event over;  // all are open, or one has failed
 };
 
-void GroupEngines::start(mesh::GroupPlan plan, mesh::PlanTerm of, bool told) {
+void GroupEngines::start(mesh::GroupPlan plan, mesh::PlanTerm of, bool by_owner) {
   auto engine = std::make_shared<Engine>();
   engine->plan = std::move(plan);
   engine->of = of;
-  engine->told = told;
+  engine->by_owner = by_owner;
   engines_[of] = engine;
   tasks_.spawn("mesh: an engine's tunnels", open(std::move(engine)));
 }
@@ -128,7 +128,7 @@ Task<std::optional<Result<EngineOrder>>> GroupEngines::prepare(Ptr engine) {
   order.model = plan.model;
   order.name = parts_.own_name(plan.model);
   order.of = engine->of;
-  order.told = engine->told;
+  order.by_owner = engine->by_owner;
   if (order.name.empty()) {
     Error gone(make_error_code(errc::nowhere),
                fmt::format("'{}' is no longer on this node's disk", parts_.model_name(plan.model)));

@@ -24,7 +24,7 @@ class GroupEngines {
   struct Engine {
     mesh::GroupPlan plan;
     mesh::PlanTerm of;
-    bool told = false;
+    bool by_owner = false;
     bool ordered = false;  // passed to GroupProcesses; before that its tunnels are being opened
     bool ready = false;
     std::optional<double> progress;
@@ -38,7 +38,7 @@ class GroupEngines {
   GroupEngines(const GroupParts& parts, mesh::NodeId own, Failed failed)
       : parts_(parts), own_(own), failed_(std::move(failed)), tasks_(parts.executor) {}
 
-  void start(mesh::GroupPlan plan, mesh::PlanTerm of, bool told);
+  void start(mesh::GroupPlan plan, mesh::PlanTerm of, bool by_owner);
   // `why`: the cause for its requests. Both: true if the engine had not been ordered yet, and is removed; else
   // GroupProcesses reports its end.
   bool drain(mesh::PlanTerm of, std::optional<Millis> within);

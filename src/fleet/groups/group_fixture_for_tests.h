@@ -93,11 +93,11 @@ class GroupTest : public testing::Test {
         if (!worker) return;
         worker.reset();
         node_.world.break_tunnels_to(node_);
-        if (auto* told = reports()) told->worker_reaped(host, of);
+        if (auto* receiver = reports()) receiver->worker_reaped(host, of);
       });
     }
     void hold(const std::string& name, bool on) override { on ? (void)held.insert(name) : (void)held.erase(name); }
-    void members(std::vector<mesh::NodeId> all) override { told_members = std::move(all); }
+    void members(std::vector<mesh::NodeId> all) override { received_members = std::move(all); }
 
     // Called by the test.
     void load(mesh::PlanTerm of) {
@@ -105,7 +105,7 @@ class GroupTest : public testing::Test {
       if (found == engines.end() || found->second.ready) return;
       if (!fails.empty()) return end(of, EngineEnd::failed, fails);
       found->second.ready = true;
-      if (auto* told = reports()) told->engine_started(found->second.order.model, of);
+      if (auto* receiver = reports()) receiver->engine_started(found->second.order.model, of);
     }
     void load_all() {
       for (const auto& of : all()) load(of);
@@ -115,7 +115,7 @@ class GroupTest : public testing::Test {
       if (found == engines.end()) return;
       const auto model = found->second.order.model;
       engines.erase(found);
-      if (auto* told = reports()) told->engine_ended(model, of, how, why);
+      if (auto* receiver = reports()) receiver->engine_ended(model, of, how, why);
     }
     void crash_all(const std::string& why = "its connection broke") {
       for (const auto& of : all()) end(of, EngineEnd::crashed, why);
@@ -125,26 +125,26 @@ class GroupTest : public testing::Test {
       for (const auto& of : all()) {
         if (!engines.at(of).draining) continue;
         const auto model = engines.at(of).order.model;
-        if (auto* told = reports()) told->engine_drained(model, of);
+        if (auto* receiver = reports()) receiver->engine_drained(model, of);
         end(of, EngineEnd::asked, "drained");
       }
     }
     void make_ready() {
       if (!worker) return;
       const auto order = *worker;
-      auto* told = reports();
-      if (told == nullptr) return;
+      auto* receiver = reports();
+      if (receiver == nullptr) return;
       if (!worker_fails.empty()) {
-        told->worker_failed(order.host, order.of, Error(make_error_code(errc::nowhere), worker_fails));
+        receiver->worker_failed(order.host, order.of, Error(make_error_code(errc::nowhere), worker_fails));
       } else {
-        told->worker_ready(order.host, order.of, "/run/worker", "v");
+        receiver->worker_ready(order.host, order.of, "/run/worker", "v");
       }
     }
     void kill_worker() {
       ASSERT_TRUE(worker);
       const auto order = *worker;
-      if (auto* told = reports())
-        told->worker_failed(order.host, order.of, Error(make_error_code(errc::nowhere), "killed"));
+      if (auto* receiver = reports())
+        receiver->worker_failed(order.host, order.of, Error(make_error_code(errc::nowhere), "killed"));
       node_.world.break_tunnels_to(node_);
     }
     std::vector<mesh::PlanTerm> all() const {
@@ -156,7 +156,7 @@ class GroupTest : public testing::Test {
     std::map<mesh::PlanTerm, Engine> engines;
     std::optional<WorkerOrder> worker;
     std::set<std::string> held;
-    std::vector<mesh::NodeId> told_members;
+    std::vector<mesh::NodeId> received_members;
     int starts = 0, opens = 0;
     int requests = 0;  // running on its engines
     bool loads = true, stops = true, works = true;
@@ -219,7 +219,7 @@ class GroupTest : public testing::Test {
       return made;
     }
     bool want(const std::vector<Node*>& workers, std::uint32_t layers = 10,
-              mesh::PlanCause cause = mesh::PlanCause::told) {
+              mesh::PlanCause cause = mesh::PlanCause::ordered) {
       const bool changes = runner->want(plan(workers, layers), cause);
       world.settle();
       return changes;

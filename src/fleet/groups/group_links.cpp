@@ -14,23 +14,23 @@ mesh::LinkEnd end_of(const mesh::Closing& closing, Millis silent) {
   return closed_under_it && silent < kLately ? mesh::LinkEnd::ended : mesh::LinkEnd::cut;
 }
 
-void GroupLinks::heard(const mesh::NodeId& node, mesh::BootTime now) {
-  if (const auto found = nodes_.find(node); found != nodes_.end()) found->second.heard = now;
+void GroupLinks::received(const mesh::NodeId& node, mesh::BootTime now) {
+  if (const auto found = nodes_.find(node); found != nodes_.end()) found->second.last_received = now;
 }
 
 mesh::BootTime GroupLinks::down(const mesh::NodeId& node, mesh::BootTime now) {
   const auto found = nodes_.find(node);
   if (found == nodes_.end()) return now;
-  const auto heard = found->second.heard;
+  const auto last_received = found->second.last_received;
   nodes_.erase(found);
-  return heard;
+  return last_received;
 }
 
 void GroupLinks::look(mesh::BootTime now) {
   for (auto& [id, node] : nodes_) {
     const auto beat = peers_.last_heartbeat(id);
     if (beat && beat == node.beat) continue;
-    node.heard = now;
+    node.last_received = now;
     node.beat = beat;
   }
 }

@@ -20,7 +20,7 @@ class GroupLinks {
   explicit GroupLinks(const mesh::Peers& peers) : peers_(peers) {}
 
   void up(const mesh::NodeId& node, mesh::BootTime now) { nodes_[node] = {now, peers_.last_heartbeat(node)}; }
-  void heard(const mesh::NodeId& node, mesh::BootTime now);
+  void received(const mesh::NodeId& node, mesh::BootTime now);
   // Returns the time of its last frame.
   mesh::BootTime down(const mesh::NodeId& node, mesh::BootTime now);
   // Checks all linked nodes; call it a few times a second.
@@ -28,7 +28,7 @@ class GroupLinks {
 
  private:
   struct Node {
-    mesh::BootTime heard;
+    mesh::BootTime last_received;
     std::optional<MonoTime> beat;  // the last heartbeat that this loop saw
   };
   const mesh::Peers& peers_;

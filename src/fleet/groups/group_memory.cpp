@@ -48,14 +48,14 @@ bool GroupMemory::take(const mesh::GroupEffect& effect) {
     return true;
   }
   const bool own = std::holds_alternative<mesh::OpenWorker>(effect) || std::holds_alternative<mesh::ReapWorker>(effect);
-  const bool told = granting(effect) != nullptr || is_recall(effect);
-  if (!own && !told) return false;
+  const bool notifies = granting(effect) != nullptr || is_recall(effect);
+  if (!own && !notifies) return false;
   if (!noting_) {
     carry_out(effect);
     return true;
   }
   // Only the last answer to a host matters, so repeated requests don't fill the queue.
-  if (told)
+  if (notifies)
     std::erase_if(waiting_,
                   [&](const auto& one) { return is_recall(effect) ? is_recall(one) : granting(one) != nullptr; });
   waiting_.push_back(effect);
@@ -106,10 +106,10 @@ void GroupMemory::go_on(bool noted) {
 
 void GroupMemory::disk_answered(const Result<>& written) {
   if (!written) disk_again_ = parts_.timers.now() + kDiskAgain;
-  say_problem(written ? std::string() : written.error().message);
+  set_problem(written ? std::string() : written.error().message);
 }
 
-void GroupMemory::say_problem(std::string cause) {
+void GroupMemory::set_problem(std::string cause) {
   if (!cause.empty()) {
     cause = fmt::format("this node grants no memory for splits, because it can't record the host: {}", cause);
   }
@@ -122,7 +122,7 @@ void GroupMemory::say_problem(std::string cause) {
 void GroupMemory::look() {
   const auto now = parts_.timers.now();
   if (const auto since = file_.waiting_since()) {
-    if (now - *since >= kDiskPatience) say_problem("the disk does not respond");
+    if (now - *since >= kDiskPatience) set_problem("the disk does not respond");
   } else if (!problem_.empty() && now >= disk_again_ && !noting_) {
     disk_again_ = now + kDiskAgain;
     file_.write(noted_, [this](const auto& written) { disk_answered(written); });

@@ -77,7 +77,7 @@ class GroupMemory {
   void go_on(bool noted);
   void refuse(const mesh::NodeId& host, mesh::GrantResponse answer);
   void disk_answered(const Result<>& written);
-  void say_problem(std::string cause);
+  void set_problem(std::string cause);
   void carry_out(const mesh::GroupEffect& effect);
   void open(const mesh::OpenWorker& effect);
   void reap(const mesh::ReapWorker& effect);

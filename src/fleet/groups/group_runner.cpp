@@ -65,7 +65,7 @@ class GroupRunner::Impl final : private mesh::PeerEvents, public GroupReports {
   }
 
   void start() {
-    tell_members();
+    update_members();
     tasks_.spawn("mesh: groups", tick());
   }
 
@@ -80,21 +80,21 @@ class GroupRunner::Impl final : private mesh::PeerEvents, public GroupReports {
     return changes;
   }
   void end(const ContentKey& model) {
-    tell([&](BootTime now) { groups_.end(model, now); });
+    update_core([&](BootTime now) { groups_.end(model, now); });
   }
   void lend(std::uint64_t bytes) {
     memory_.lend(bytes);
-    tell([this](BootTime) { memory_.look(); });
+    update_core([this](BootTime) { memory_.look(); });
   }
 
   void take_back() {
-    tell([this](BootTime now) { memory_.take_back(now); });
+    update_core([this](BootTime now) { memory_.take_back(now); });
   }
 
   void wind_down(Millis within) {
     if (std::exchange(winding_, true)) return;
     wind_until_ = parts_.timers.now() + within;
-    tell([&](BootTime now) {
+    update_core([&](BootTime now) {
       std::vector<ContentKey> all;
       for (const auto& [model, host] : groups_.hosted()) all.push_back(model);
       for (const auto& model : all) groups_.end(model, now);
@@ -145,15 +145,15 @@ class GroupRunner::Impl final : private mesh::PeerEvents, public GroupReports {
   // ---- events
 
   void link_up(const NodeId& peer, const mesh::Hello& hello) override {
-    tell([&](BootTime now) {
+    update_core([&](BootTime now) {
       links_.up(peer, now);
       groups_.link_up(peer, hello.claim.boot.epoch, now);
     });
   }
   void link_down(const NodeId& peer, const mesh::Closing& closing) override {
-    tell([&](BootTime now) {
-      const auto heard = links_.down(peer, now);
-      groups_.link_down(peer, end_of(closing, now - heard), heard, now);
+    update_core([&](BootTime now) {
+      const auto last_received = links_.down(peer, now);
+      groups_.link_down(peer, end_of(closing, now - last_received), last_received, now);
     });
   }
   void frame(const NodeId& peer, const mesh::Frame& frame) override {
@@ -161,12 +161,12 @@ class GroupRunner::Impl final : private mesh::PeerEvents, public GroupReports {
     const auto message = mesh::read_group_message(frame.payload);
     if (!message) return log::debug("mesh", "{}: {}", mesh::short_text(peer), message.error().message);
     if (memory_.refuses(peer, *message)) return;
-    tell([&](BootTime now) {
-      links_.heard(peer, now);
+    update_core([&](BootTime now) {
+      links_.received(peer, now);
       groups_.message(peer, *message, now);
     });
   }
-  void members_changed() override { tell_members(); }
+  void members_changed() override { update_members(); }
   void epoch_changed(const mesh::Boot& boot) override { groups_.live_anew(boot.epoch); }
 
   void engine_started(const ContentKey& model, PlanTerm of) override {
@@ -185,7 +185,7 @@ class GroupRunner::Impl final : private mesh::PeerEvents, public GroupReports {
     settle();
   }
   void engine_drained(const ContentKey& model, PlanTerm of) override {
-    tell([&](BootTime now) { groups_.engine_drained(model, of, now); });
+    update_core([&](BootTime now) { groups_.engine_drained(model, of, now); });
   }
   void engine_ended(const ContentKey& model, PlanTerm of, EngineEnd how, std::string why) override {
     if (engines_.ended(of)) engine_over(model, of, how, std::move(why));
@@ -195,7 +195,7 @@ class GroupRunner::Impl final : private mesh::PeerEvents, public GroupReports {
       log::warning("mesh", "the engine of '{}' has ended: {}", parts_.model_name(model), why);
       if (const auto note = notes_.find(model); note != notes_.end()) note->second.engine = std::move(why);
     }
-    tell([&](BootTime now) {
+    update_core([&](BootTime now) {
       // After this node gave the engine up, the group must not restart at once.
       if (how == EngineEnd::given_up) groups_.end(model, now);
       groups_.engine_ended(model, of, now);
@@ -220,7 +220,7 @@ class GroupRunner::Impl final : private mesh::PeerEvents, public GroupReports {
     while (true) {
       auto pause = parts_.timers.sleep_for(mesh::kGroupTick);
       co_await std::move(pause);
-      tell([&](BootTime now) {
+      update_core([&](BootTime now) {
         links_.look(now);
         groups_.tick(now);
         memory_.look();
@@ -230,7 +230,7 @@ class GroupRunner::Impl final : private mesh::PeerEvents, public GroupReports {
 
   // ---- the core: input, effects
 
-  void tell(const auto& call) {
+  void update_core(const auto& call) {
     const auto now = enter();
     call(now);
     settle();
@@ -254,8 +254,8 @@ class GroupRunner::Impl final : private mesh::PeerEvents, public GroupReports {
     look_at_hosted();
     moved_.set();
     auto sign = signature();
-    if (sign == told_) return;
-    told_ = std::move(sign);
+    if (sign == last_signature_) return;
+    last_signature_ = std::move(sign);
     if (changed_) changed_();
   }
 
@@ -267,12 +267,12 @@ class GroupRunner::Impl final : private mesh::PeerEvents, public GroupReports {
       const auto note = notes_.find(start->plan.model);
       engines_.start(start->plan, start->of, note != notes_.end() && note->second.by_hand);
     } else if (const auto* drain = std::get_if<mesh::DrainEngine>(&effect)) {
-      told_to_end(drain->of, [&] { return engines_.drain(drain->of, drain->within); });
+      end_engine(drain->of, [&] { return engines_.drain(drain->of, drain->within); });
     } else if (const auto* stop = std::get_if<mesh::StopEngine>(&effect)) {
-      told_to_end(stop->of, [&] { return engines_.stop(stop->of, why_stopping(stop->of)); });
+      end_engine(stop->of, [&] { return engines_.stop(stop->of, why_stopping(stop->of)); });
     }
   }
-  void told_to_end(PlanTerm of, const auto& end) {
+  void end_engine(PlanTerm of, const auto& end) {
     auto* const engine = engines_.find(of);
     if (engine == nullptr) return;  // it has ended meanwhile, and the core knows
     const auto model = engine->plan.model;
@@ -321,23 +321,23 @@ class GroupRunner::Impl final : private mesh::PeerEvents, public GroupReports {
   }
   Hosted describe(const ContentKey& model, const mesh::GroupHost& host) const {
     using State = mesh::GroupHost::State;
-    Hosted told;
-    told.plan = host.plan();
-    told.of = host.of();
-    told.name = parts_.own_name(model);
-    told.state = host.state();
+    Hosted hosted;
+    hosted.plan = host.plan();
+    hosted.of = host.of();
+    hosted.name = parts_.own_name(model);
+    hosted.state = host.state();
     const auto* engine = engines_.of_model(model);
-    told.running = engine != nullptr && engine->ready && host.state() == State::standing;
-    told.under_way = !told.running && (engine != nullptr || host.state() != State::waiting);
-    if (engine != nullptr) told.load_progress = engine->progress;
-    if (!told.running) told.refusal = why_not(model, host);
+    hosted.running = engine != nullptr && engine->ready && host.state() == State::standing;
+    hosted.under_way = !hosted.running && (engine != nullptr || host.state() != State::waiting);
+    if (engine != nullptr) hosted.load_progress = engine->progress;
+    if (!hosted.running) hosted.refusal = why_not(model, host);
     // Between two attempts nothing is in progress.
-    if (host.state() == State::standing && engine == nullptr) told.under_way = false;
+    if (host.state() == State::standing && engine == nullptr) hosted.under_way = false;
     if (const auto note = notes_.find(model); note != notes_.end()) {
-      told.by_hand = note->second.by_hand;
-      told.wrong_since = note->second.wrong_since;
+      hosted.by_hand = note->second.by_hand;
+      hosted.wrong_since = note->second.wrong_since;
     }
-    return told;
+    return hosted;
   }
   // Text of all visible state.
   std::string signature() const {
@@ -357,13 +357,13 @@ class GroupRunner::Impl final : private mesh::PeerEvents, public GroupReports {
   mesh::Groups::Options core_options() const {
     mesh::Groups::Options options;
     options.own = own_;
-    options.life = parts_.peers.boot().epoch;
+    options.epoch = parts_.peers.boot().epoch;
     // Grants to this node itself ended with the previous process.
     if (former_ != own_) options.former = former_;
     options.seed = parts_.seed;
     return options;
   }
-  void tell_members() {
+  void update_members() {
     std::vector<NodeId> all = {own_};
     for (const auto& peer : parts_.peers.view()) all.push_back(peer.id);
     parts_.processes.members(std::move(all));
@@ -404,7 +404,7 @@ class GroupRunner::Impl final : private mesh::PeerEvents, public GroupReports {
   std::map<ContentKey, Note> notes_;
   std::set<std::string> held_;
   std::function<void()> changed_;
-  std::string told_;
+  std::string last_signature_;
   BootTime last_;
   bool settling_ = false;
   bool winding_ = false;

@@ -50,7 +50,7 @@ TEST_F(GroupTest, OneOfThreeNodes) {
   EXPECT_EQ(b.processes.engines.begin()->second.order.parts.size(), 2u);
   EXPECT_EQ(tunnels.size(), 2u);
   EXPECT_TRUE(a.processes.worker && c.processes.worker);
-  EXPECT_EQ(a.processes.told_members.size(), 1u) << "who asks nobody knows nobody";
+  EXPECT_EQ(a.processes.received_members.size(), 1u) << "who asks nobody knows nobody";
 }
 
 TEST_F(GroupTest, WhoIsToldIsToldOfEachChange) {
@@ -131,7 +131,7 @@ TEST_F(GroupTest, AnEngineGetsTheContextAndTheTimeThatItsPlanForetells) {
   auto plan = a.plan({&b});
   plan.split.context = 32'768;
   plan.split.load_s = 100;
-  a.runner->want(plan, mesh::PlanCause::told);
+  a.runner->want(plan, mesh::PlanCause::ordered);
   settle();
   ASSERT_EQ(a.processes.engines.size(), 1u);
   const auto& order = a.processes.engines.begin()->second.order;
@@ -233,12 +233,12 @@ TEST_F(GroupTest, WhatIsOrderedWhileItStandsIsRememberedAndGoesOn) {
   a.want({&b});
   ASSERT_TRUE(a.stands());
   EXPECT_FALSE(a.hosted()->by_hand);
-  bool told = false;
-  a.runner->on_change([&] { told = true; });
-  EXPECT_FALSE(a.runner->want(a.plan({&b}), mesh::PlanCause::told, true));
+  bool changed = false;
+  a.runner->on_change([&] { changed = true; });
+  EXPECT_FALSE(a.runner->want(a.plan({&b}), mesh::PlanCause::ordered, true));
   settle();
   EXPECT_TRUE(a.hosted()->by_hand);
-  EXPECT_TRUE(told);
+  EXPECT_TRUE(changed);
   EXPECT_FALSE(a.runner->want(a.plan({&b}), mesh::PlanCause::demand));
   EXPECT_TRUE(a.hosted()->by_hand);
   EXPECT_EQ(a.processes.starts, 1);
@@ -425,7 +425,7 @@ TEST_F(GroupTest, ALifeThatIsLearntLateCounts) {
   a.peers.listener->epoch_changed(a.boot);
   a.want({&b});
   EXPECT_TRUE(a.stands());
-  EXPECT_EQ(a.hosted()->of.life, 7u);
+  EXPECT_EQ(a.hosted()->of.epoch, 7u);
 }
 
 // ---- who asks for too much
@@ -455,10 +455,10 @@ TEST_F(GroupTest, ANodeThatSaysNothingIsNamed) {
 
 TEST_F(GroupTest, PlansOfOthersArentHosted) {
   auto &a = add(), &b = add();
-  EXPECT_FALSE(a.runner->want(b.plan({&a}), mesh::PlanCause::told));
+  EXPECT_FALSE(a.runner->want(b.plan({&a}), mesh::PlanCause::ordered));
   auto without = a.plan({&b});
   without.split.shares.pop_back();
-  EXPECT_FALSE(a.runner->want(without, mesh::PlanCause::told));
+  EXPECT_FALSE(a.runner->want(without, mesh::PlanCause::ordered));
   EXPECT_TRUE(a.runner->hosted().empty());
 }
 
@@ -483,7 +483,7 @@ TEST_F(GroupTest, NobodyGetsAWorkerThatIsAnothers) {
   };
   EXPECT_TRUE(ask(a.id, of, a.plan({}).model)->has_value());
   EXPECT_FALSE(ask(c.id, of, a.plan({}).model)->has_value());
-  EXPECT_FALSE(ask(a.id, {of.life, of.term + 1}, a.plan({}).model)->has_value());
+  EXPECT_FALSE(ask(a.id, {of.epoch, of.term + 1}, a.plan({}).model)->has_value());
   EXPECT_FALSE(ask(a.id, of, {sha256({std::string_view("n")}), false})->has_value());
 }
 

@@ -28,16 +28,16 @@ ShareView view_of(const GroupRunner::Shared& shared) {
   return {shared.model_name, shared.host, status, shared.bytes, shared.problem};
 }
 
-SplitNews news_of(const GroupRunner::Hosted& hosted) {
-  SplitNews news;
-  news.model = hosted.plan.model;
-  news.name = hosted.name;
-  news.state = hosted.running ? SplitNews::State::standing : SplitNews::State::making;
-  if (hosted.running || hosted.under_way || !hosted.wrong_since) return news;
-  news.state = SplitNews::State::stuck;
-  news.since = *hosted.wrong_since;
-  news.why = hosted.refusal;
-  return news;
+SplitStatus split_status_of(const GroupRunner::Hosted& hosted) {
+  SplitStatus status;
+  status.model = hosted.plan.model;
+  status.name = hosted.name;
+  status.state = hosted.running ? SplitStatus::State::standing : SplitStatus::State::making;
+  if (hosted.running || hosted.under_way || !hosted.wrong_since) return status;
+  status.state = SplitStatus::State::stuck;
+  status.since = *hosted.wrong_since;
+  status.why = hosted.refusal;
+  return status;
 }
 
 namespace {
@@ -49,37 +49,37 @@ bool needs_several(const mesh::AllocationInput& situation, const mesh::ContentKe
 
 }  // namespace
 
-std::vector<SplitNews> news_of(const Allotment& allotment) {
-  std::vector<SplitNews> all;
+std::vector<SplitStatus> split_status_of(const Allotment& allotment) {
+  std::vector<SplitStatus> all;
   for (const auto& split : allotment.allocation.splits) {
-    SplitNews news;
-    news.model = split.model;
-    news.host = split.plan.host;
-    all.push_back(std::move(news));
+    SplitStatus status;
+    status.model = split.model;
+    status.host = split.plan.host;
+    all.push_back(std::move(status));
   }
   using mesh::UnservedReason;
-  for (const auto& lack : allotment.allocation.unserved) {
+  for (const auto& entry : allotment.allocation.unserved) {
     // These models only wait for a request.
-    const bool on_demand = lack.lack == UnservedReason::not_asked || lack.lack == UnservedReason::resting ||
-                           lack.lack == UnservedReason::told;
-    if (!needs_several(allotment.situation, lack.model)) continue;
-    SplitNews news;
-    news.model = lack.model;
-    news.state = on_demand ? SplitNews::State::coming : SplitNews::State::lacking;
-    news.why = lack.why;
-    news.need = lack.need;
-    news.have = lack.have;
-    all.push_back(std::move(news));
+    const bool on_demand = entry.reason == UnservedReason::not_asked || entry.reason == UnservedReason::resting ||
+                           entry.reason == UnservedReason::ordered;
+    if (!needs_several(allotment.situation, entry.model)) continue;
+    SplitStatus status;
+    status.model = entry.model;
+    status.state = on_demand ? SplitStatus::State::coming : SplitStatus::State::unavailable;
+    status.why = entry.why;
+    status.need = entry.need;
+    status.have = entry.have;
+    all.push_back(std::move(status));
   }
   // Also a group that serves: the next moment it may be lost, and then requests wait for the next one.
   for (const auto& node : allotment.situation.nodes) {
     for (const auto& held : node.holds) {
       const bool hosts = held.use == mesh::HeldModel::Use::share && held.host == node.id;
-      if (!hosts || std::ranges::find(all, held.model, &SplitNews::model) != all.end()) continue;
-      SplitNews news;
-      news.model = held.model;
-      news.host = node.id;
-      all.push_back(std::move(news));
+      if (!hosts || std::ranges::find(all, held.model, &SplitStatus::model) != all.end()) continue;
+      SplitStatus status;
+      status.model = held.model;
+      status.host = node.id;
+      all.push_back(std::move(status));
     }
   }
   return all;

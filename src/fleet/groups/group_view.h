@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "fleet/base/allotment.h"
-#include "fleet/base/split_book.h"
+#include "fleet/base/split_table.h"
 #include "fleet/groups/group_runner.h"
 
 namespace corral::fleet {
@@ -46,9 +46,9 @@ struct ShareView {
 GroupView view_of(const GroupRunner::Hosted& hosted, std::string model);
 ShareView view_of(const GroupRunner::Shared& shared);
 // The state of a group for requests.
-SplitNews news_of(const GroupRunner::Hosted& hosted);
+SplitStatus split_status_of(const GroupRunner::Hosted& hosted);
 // The state of models that several nodes hold: groups of all hosts, models that are going to be split, or would be on
 // demand, and models that no group can hold either. Without names.
-std::vector<SplitNews> news_of(const Allotment& allotment);
+std::vector<SplitStatus> split_status_of(const Allotment& allotment);
 
 }  // namespace corral::fleet

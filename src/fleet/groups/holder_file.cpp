@@ -8,7 +8,7 @@
 namespace corral::fleet {
 namespace {
 
-constexpr std::string_view kNobody = "nobody";
+constexpr std::string_view kNoHost = "nobody";
 
 std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
 
@@ -23,7 +23,7 @@ std::optional<mesh::NodeId> HolderFile::read() {
   if (text && !*text) return std::nullopt;
   if (text) {
     const auto line = first_line(**text);
-    if (line == kNobody) return std::nullopt;
+    if (line == kNoHost) return std::nullopt;
     if (const auto host = mesh::parse_node_id(line)) return host;
     const auto aside = set_aside(file_.path());
     log::warning("mesh", "'{}' contains no valid node id and was renamed to '{}'", file_.path().native(),
@@ -35,7 +35,7 @@ std::optional<mesh::NodeId> HolderFile::read() {
 }
 
 void HolderFile::write(const std::optional<mesh::NodeId>& host, KeptFile::Done done) {
-  file_.write(fmt::format("{}\n", host ? mesh::to_text(*host) : std::string(kNobody)), std::move(done));
+  file_.write(fmt::format("{}\n", host ? mesh::to_text(*host) : std::string(kNoHost)), std::move(done));
 }
 
 }  // namespace corral::fleet

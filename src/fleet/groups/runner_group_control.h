@@ -27,16 +27,16 @@ class RunnerGroupControl final : public GroupControl {
   std::vector<HostedGroup> hosted() const override {
     std::vector<HostedGroup> all;
     for (auto& one : runner_.hosted()) {
-      HostedGroup told;
-      told.plan = std::move(one.plan);
-      told.plan.model = now_called_(told.plan.model);
-      told.state = one.state;
-      told.running = one.running;
-      told.refusal = std::move(one.refusal);
-      told.load_progress = one.load_progress;
-      told.by_hand = one.by_hand;
-      if (one.running) told.idle_ms = static_cast<std::uint64_t>(idle_of_(one.name).count());
-      all.push_back(std::move(told));
+      HostedGroup group;
+      group.plan = std::move(one.plan);
+      group.plan.model = now_called_(group.plan.model);
+      group.state = one.state;
+      group.running = one.running;
+      group.refusal = std::move(one.refusal);
+      group.load_progress = one.load_progress;
+      group.by_hand = one.by_hand;
+      if (one.running) group.idle_ms = static_cast<std::uint64_t>(idle_of_(one.name).count());
+      all.push_back(std::move(group));
     }
     return all;
   }

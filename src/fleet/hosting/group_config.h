@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "async/offload.h"
-#include "fleet/base/split_book.h"
+#include "fleet/base/split_table.h"
 #include "fleet/hosting/group_processes.h"
 
 namespace corral::fleet {
@@ -17,7 +17,7 @@ struct GroupConfig {
   std::function<void(GroupReports*)> report_to;
   async::ThreadPool* disk = nullptr;  // one thread, for small files of the mesh's folder
   // Publishes the state of split models for requests after each change. Called on the mesh's loop.
-  std::function<void(std::vector<SplitNews>)> tell_requests;
+  std::function<void(std::vector<SplitStatus>)> publish_splits;
 };
 
 }  // namespace corral::fleet

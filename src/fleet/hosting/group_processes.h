@@ -46,7 +46,7 @@ struct EngineOrder {
   std::uint64_t own_cache = 0;    // KV cells and compute buffers, included in own_bytes
   std::uint64_t context = 0;      // tokens that the plan has memory for; 0: the initial context of the model
   Millis deadline{0};             // of the load; 0: as for any model of its size
-  bool told = false;              // the owner ordered it here: a local load, else lent
+  bool by_owner = false;          // the owner ordered it here: a local load, else lent
 };
 
 struct WorkerOrder {

@@ -84,14 +84,14 @@ Task<void> RouterGroupProcesses::live(EnginePtr engine) {
     auto lease = co_await std::move(loading);
     if (lease) {
       engine->up = true;
-      say(engine->ear, [model = engine->order.model, of = engine->order.of](GroupReports& reports) {
+      report(engine->ear, [model = engine->order.model, of = engine->order.of](GroupReports& reports) {
         reports.engine_started(model, of);
       });
       auto gone = lease->wait_for_exit();
       lease->give_back();  // from here on the model is like any other
       const auto ending = co_await std::move(gone);
-      how = ending.told ? EngineEnd::given_up : EngineEnd::crashed;
-      why = ending.told && ending.how.empty() ? "it was unloaded" : ending.how;
+      how = ending.intentional ? EngineEnd::given_up : EngineEnd::crashed;
+      why = ending.intentional && ending.how.empty() ? "it was unloaded" : ending.how;
     } else {
       why = lease.error().message;
     }
@@ -114,17 +114,17 @@ Task<Result<router::Lease>> RouterGroupProcesses::load(EnginePtr engine) {
   auto model = parts_.find(order.name);
   if (!model) co_return fail(errc::split_failed, fmt::format("'{}' is no longer on this node's disk", order.name));
   if (parts_.router.groups().is_there(model->name)) {
-    if (!order.told)
+    if (!order.by_owner)
       co_return fail(errc::split_failed, fmt::format("'{}' is in memory unsplit on this node", order.name));
     auto unloading = parts_.router.unload(model->name);
     (void)co_await std::move(unloading);
   }
   engine->backend = parts_.engine(split_of(order));
-  engine->tasks.spawn("progress of an engine", tell_progress(engine));
+  engine->tasks.spawn("progress of an engine", report_progress(engine));
   const auto context = context_of(order, *model);
   router::GroupLoad load{.model = std::move(model),
                          .backend = engine->backend,
-                         .origin = order.told ? residency::RequestOrigin::local : residency::RequestOrigin::peer,
+                         .origin = order.by_owner ? residency::RequestOrigin::local : residency::RequestOrigin::peer,
                          .context = context,
                          .deadline = order.deadline,
                          .share = {},
@@ -134,18 +134,18 @@ Task<Result<router::Lease>> RouterGroupProcesses::load(EnginePtr engine) {
   co_return co_await std::move(acquiring);
 }
 
-Task<void> RouterGroupProcesses::tell_progress(EnginePtr engine) {
-  double told = 0;
+Task<void> RouterGroupProcesses::report_progress(EnginePtr engine) {
+  double reported = 0;
   while (true) {
     auto pause = parts_.timers.sleep_for(kProgress);
     co_await std::move(pause);
     if (engine->up || engine->over) co_return;
     auto asking = parts_.router.progress(ModelName(engine->order.name));
     const auto now = co_await std::move(asking);
-    if (!now || *now == told || engine->up || engine->over) continue;
-    told = *now;
-    say(engine->ear, [model = engine->order.model, of = engine->order.of, told](GroupReports& reports) {
-      reports.engine_progress(model, of, told);
+    if (!now || *now == reported || engine->up || engine->over) continue;
+    reported = *now;
+    report(engine->ear, [model = engine->order.model, of = engine->order.of, reported](GroupReports& reports) {
+      reports.engine_progress(model, of, reported);
     });
   }
 }
@@ -200,7 +200,7 @@ void RouterGroupProcesses::ended(const EnginePtr& engine, EngineEnd how, std::st
     log::warning("mesh", "the split engine of '{}' {}: {}", order.name,
                  how == EngineEnd::failed ? "didn't load" : "ended", why);
   const bool drained = engine->drains && how == EngineEnd::asked;
-  say(engine->ear, [model = order.model, of = order.of, how, drained, why = std::move(why)](GroupReports& reports) {
+  report(engine->ear, [model = order.model, of = order.of, how, drained, why = std::move(why)](GroupReports& reports) {
     if (drained) reports.engine_drained(model, of);
     reports.engine_ended(model, of, how, why);
   });

@@ -123,35 +123,35 @@ class RouterGroupProcessesTest : public router::GroupRouterTest {
   }
   Lines start(EngineOrder order) {
     processes->start_engine(std::move(order));
-    return said();
+    return take_lines();
   }
   Lines have_engine(std::uint64_t number) {
     start(engine_order(number));
     engine().finish_load();
-    return said();
+    return take_lines();
   }
   Lines drain(std::uint64_t number, std::optional<Millis> within = {}) {
     processes->drain_engine(content(1), term(number), within);
-    return said();
+    return take_lines();
   }
   Lines stop(std::uint64_t number, std::string why = {}) {
     processes->stop_engine(content(1), term(number), std::move(why));
-    return said();
+    return take_lines();
   }
   Lines open(WorkerOrder order) {
     processes->open_worker(std::move(order));
-    return said();
+    return take_lines();
   }
   Lines have_worker(std::uint64_t number, std::uint64_t bytes = 300) {
     open(worker_order(number, bytes));
     worker().finish_load();
-    return said();
+    return take_lines();
   }
   Lines reap(std::uint64_t number, std::uint8_t host = 2) {
     processes->reap_worker(node(host), term(number));
-    return said();
+    return take_lines();
   }
-  Lines said() {
+  Lines take_lines() {
     settle();
     return reports.take();
   }

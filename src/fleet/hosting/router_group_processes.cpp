@@ -15,15 +15,15 @@ RouterGroupProcesses::RouterGroupProcesses(RouterGroupParts parts)
 RouterGroupProcesses::~RouterGroupProcesses() = default;
 
 void RouterGroupProcesses::listen(async::Executor mesh, GroupReports* reports) {
-  if (heard_by_) heard_by_->reports = nullptr;
-  heard_by_ = reports == nullptr ? nullptr : std::make_shared<Ear>(Ear{mesh, reports});
-  parts_.home.post([this, ear = heard_by_] {
+  if (receiver_) receiver_->reports = nullptr;
+  receiver_ = reports == nullptr ? nullptr : std::make_shared<Ear>(Ear{mesh, reports});
+  parts_.home.post([this, ear = receiver_] {
     end_all();
     ear_ = ear;
   });
 }
 
-void RouterGroupProcesses::say(const std::shared_ptr<Ear>& ear, std::move_only_function<void(GroupReports&)> words) {
+void RouterGroupProcesses::report(const std::shared_ptr<Ear>& ear, std::move_only_function<void(GroupReports&)> words) {
   async::asio::post(ear->mesh, [ear, words = std::move(words)]() mutable {
     if (ear->reports != nullptr) words(*ear->reports);
   });

@@ -80,14 +80,14 @@ class RouterGroupProcesses final : public GroupProcesses {
   using WorkerKey = std::pair<mesh::NodeId, mesh::PlanTerm>;
 
   void post(std::move_only_function<void()> work);
-  static void say(const std::shared_ptr<Ear>& ear, std::move_only_function<void(GroupReports&)> words);
+  static void report(const std::shared_ptr<Ear>& ear, std::move_only_function<void(GroupReports&)> words);
   void end_all();
 
   // router_group_engines.cpp
   void start(EngineOrder order);
   async::Task<void> live(EnginePtr engine);
   async::Task<Result<router::Lease>> load(EnginePtr engine);
-  async::Task<void> tell_progress(EnginePtr engine);
+  async::Task<void> report_progress(EnginePtr engine);
   void drain(const EngineKey& key, std::optional<Millis> within);
   async::Task<void> drain_in_time(EnginePtr engine, std::optional<Millis> within);
   void stop(const EngineKey& key, std::string why = {});
@@ -107,7 +107,7 @@ class RouterGroupProcesses final : public GroupProcesses {
   async::Task<Result<router::Lease>> acquire(router::GroupLoad load, MonoTime until);
 
   RouterGroupParts parts_;
-  std::shared_ptr<Ear> heard_by_;  // used on the mesh's loop: the latest receiver
+  std::shared_ptr<Ear> receiver_;  // used on the mesh's loop: the latest receiver
 
   // Used on the home loop.
   std::shared_ptr<Ear> ear_;

@@ -14,7 +14,7 @@ TEST_F(RouterGroupProcessesTest, AnEngineIsLoadedAsLentWithItsPlan) {
   EXPECT_EQ(splits[0].memory.total, 300u);
   EXPECT_EQ(splits[0].memory.dynamic, 50u);
   engine().finish_load();
-  EXPECT_THAT(said(), ElementsAre("started 1"));
+  EXPECT_THAT(take_lines(), ElementsAre("started 1"));
   const auto all = report();
   ASSERT_EQ(all.instances.size(), 1u);
   EXPECT_TRUE(all.instances[0].view.lent);
@@ -38,10 +38,10 @@ TEST_F(RouterGroupProcessesTest, ThePlansContextIsGivenAsFarAsTheFileAllows) {
 
 TEST_F(RouterGroupProcessesTest, OneThatTheOwnerAskedForIsHis) {
   auto order = engine_order(1);
-  order.told = true;
+  order.by_owner = true;
   start(std::move(order));
   engine().finish_load();
-  EXPECT_THAT(said(), ElementsAre("started 1"));
+  EXPECT_THAT(take_lines(), ElementsAre("started 1"));
   EXPECT_FALSE(report().instances.at(0).view.lent);
 }
 
@@ -51,11 +51,11 @@ TEST_F(RouterGroupProcessesTest, WhatIsInMemoryAloneMakesRoomOnlyForItsOwnersWor
   EXPECT_THAT(reports.whys.back(), HasSubstr("unsplit"));
   EXPECT_THAT(backend.alive(), ElementsAre("a"));
   auto order = engine_order(2);
-  order.told = true;
+  order.by_owner = true;
   start(std::move(order));
   EXPECT_THAT(backend.alive(), IsEmpty());
   engine().finish_load();
-  EXPECT_THAT(said(), ElementsAre("started 2"));
+  EXPECT_THAT(take_lines(), ElementsAre("started 2"));
 }
 
 TEST_F(RouterGroupProcessesTest, AModelThatIsntHereAnyMore) {
@@ -71,9 +71,9 @@ TEST_F(RouterGroupProcessesTest, AnotherVersionOfLlamaIsNamed) {
 }
 
 TEST_F(RouterGroupProcessesTest, APlanThatMakesNoSenseIsRefused) {
-  auto nobody = engine_order(1);
-  nobody.parts.clear();
-  EXPECT_THAT(start(std::move(nobody)), ElementsAre("ended 1 failed"));
+  auto no_parts = engine_order(1);
+  no_parts.parts.clear();
+  EXPECT_THAT(start(std::move(no_parts)), ElementsAre("ended 1 failed"));
   auto huge = engine_order(2);
   huge.own_bytes = std::uint64_t{1} << 63;
   EXPECT_THAT(start(std::move(huge)), ElementsAre("ended 2 failed"));
@@ -83,7 +83,7 @@ TEST_F(RouterGroupProcessesTest, APlanThatMakesNoSenseIsRefused) {
 TEST_F(RouterGroupProcessesTest, ALoadThatFailsIsTold) {
   start(engine_order(1));
   engine().fail_load(Error(make_error_code(backends::errc::load_crashed), "nobody at 127.0.0.1:1"));
-  EXPECT_THAT(said(), ElementsAre("ended 1 failed"));
+  EXPECT_THAT(take_lines(), ElementsAre("ended 1 failed"));
   EXPECT_THAT(reports.whys.back(), HasSubstr("nobody at"));
   EXPECT_TRUE(acquire("a").done() == false) << "nobody holds the model any more";
 }
@@ -97,7 +97,7 @@ TEST_F(RouterGroupProcessesTest, ALoadThatDoesntFitIsTold) {
 TEST_F(RouterGroupProcessesTest, AnEngineThatDiesHasCrashed) {
   have_engine(1);
   engine().die();
-  EXPECT_THAT(said(), ElementsAre("ended 1 crashed"));
+  EXPECT_THAT(take_lines(), ElementsAre("ended 1 crashed"));
   EXPECT_THAT(reports.whys.back(), HasSubstr("signal 9"));
 }
 
@@ -105,7 +105,7 @@ TEST_F(RouterGroupProcessesTest, OneThatDiesUnderRequestsHasCrashedToo) {
   have_engine(1);
   auto lease = have_lease("a");
   engine().die();
-  EXPECT_THAT(said(), ElementsAre("ended 1 crashed"));
+  EXPECT_THAT(take_lines(), ElementsAre("ended 1 crashed"));
 }
 
 // A worker that died under two engines kept requests off that had nothing to do with it.
@@ -136,22 +136,22 @@ TEST_F(RouterGroupProcessesTest, OneThatIsUnloadedIsGivenUp) {
   have_engine(1);
   auto unloaded = unload("a");
   EXPECT_TRUE(unloaded.granted());
-  EXPECT_THAT(said(), ElementsAre("ended 1 given up"));
+  EXPECT_THAT(take_lines(), ElementsAre("ended 1 given up"));
 }
 
 TEST_F(RouterGroupProcessesTest, OneThatItsOwnerNeedsTheMemoryOfIsGivenUp) {
   have_engine(1);
   sampler.available = 300;
   auto own = acquire("b");
-  EXPECT_THAT(said(), ElementsAre("ended 1 given up"));
+  EXPECT_THAT(take_lines(), ElementsAre("ended 1 given up"));
 }
 
 TEST_F(RouterGroupProcessesTest, OneThatNobodyUsesIsGivenUpInTime) {
   have_engine(1);
   pass(29min, 10s);
-  EXPECT_THAT(said(), IsEmpty());
+  EXPECT_THAT(take_lines(), IsEmpty());
   pass(2min, 10s);
-  EXPECT_THAT(said(), ElementsAre("ended 1 given up"));
+  EXPECT_THAT(take_lines(), ElementsAre("ended 1 given up"));
 }
 
 TEST_F(RouterGroupProcessesTest, ItIsStoppedAtOnceWhateverRunsOnIt) {
@@ -205,7 +205,7 @@ TEST_F(RouterGroupProcessesTest, ItIsStoppedInTheMiddleOfItsLoad) {
 TEST_F(RouterGroupProcessesTest, ItIsStoppedBeforeItsLoadBegins) {
   processes->start_engine(engine_order(1));
   processes->stop_engine(content(1), term(1), {});
-  EXPECT_THAT(said(), ElementsAre("ended 1 asked"));
+  EXPECT_THAT(take_lines(), ElementsAre("ended 1 asked"));
   EXPECT_EQ(processes->leftovers(), 0u);
 }
 
@@ -224,7 +224,7 @@ TEST_F(RouterGroupProcessesTest, ADrainLetsRequestsFinishAndBeginsNone) {
   EXPECT_THAT(drain(1), IsEmpty());
   EXPECT_TRUE(acquire("a").refused());
   drop(std::move(lease));
-  EXPECT_THAT(said(), ElementsAre("drained 1", "ended 1 asked"));
+  EXPECT_THAT(take_lines(), ElementsAre("drained 1", "ended 1 asked"));
   EXPECT_THAT(backend.servers(), IsEmpty()) << "nobody loads it alone meanwhile";
 }
 
@@ -233,9 +233,9 @@ TEST_F(RouterGroupProcessesTest, ADrainCutsOffWhatTakesLonger) {
   auto lease = have_lease("a");
   EXPECT_THAT(drain(1, 2000ms), IsEmpty());
   pass(1900ms);
-  EXPECT_THAT(said(), IsEmpty());
+  EXPECT_THAT(take_lines(), IsEmpty());
   pass(200ms);
-  EXPECT_THAT(said(), ElementsAre("drained 1", "ended 1 asked"));
+  EXPECT_THAT(take_lines(), ElementsAre("drained 1", "ended 1 asked"));
   EXPECT_FALSE(engine().alive());
 }
 
@@ -245,7 +245,7 @@ TEST_F(RouterGroupProcessesTest, AStopEndsADrain) {
   drain(1, 60'000ms);
   EXPECT_THAT(stop(1), ElementsAre("drained 1", "ended 1 asked"));
   pass(60'000ms, 1000ms);
-  EXPECT_THAT(said(), IsEmpty());
+  EXPECT_THAT(take_lines(), IsEmpty());
 }
 
 TEST_F(RouterGroupProcessesTest, ADrainOfOneThatLoadsEndsIt) {
@@ -258,15 +258,15 @@ TEST_F(RouterGroupProcessesTest, OneThatDiesWhileItDrainsWasAskedTo) {
   auto lease = have_lease("a");
   drain(1, 60'000ms);
   engine().die();
-  EXPECT_THAT(said(), ElementsAre("drained 1", "ended 1 asked"));
+  EXPECT_THAT(take_lines(), ElementsAre("drained 1", "ended 1 asked"));
   pass(60'000ms, 1000ms);
-  EXPECT_THAT(said(), IsEmpty());
+  EXPECT_THAT(take_lines(), IsEmpty());
 }
 
 TEST_F(RouterGroupProcessesTest, ThePlanMayBeStartedAgainWithAnotherTerm) {
   have_engine(1);
   engine().die();
-  EXPECT_THAT(said(), ElementsAre("ended 1 crashed"));
+  EXPECT_THAT(take_lines(), ElementsAre("ended 1 crashed"));
   EXPECT_THAT(have_engine(2), ElementsAre("started 2"));
   EXPECT_EQ(engines.size(), 2u) << "a process of its own";
 }
@@ -291,7 +291,7 @@ TEST_F(RouterGroupProcessesTest, AModelStaysHeldBetweenTwoEnginesOfItsGroup) {
   processes->hold("a", true);
   have_engine(1);
   engine().die();
-  said();
+  take_lines();
   EXPECT_TRUE(acquire("a").refused());
 }
 
@@ -302,13 +302,13 @@ TEST_F(RouterGroupProcessesTest, WhenNobodyListensAnyMoreEverythingEndsUnheard) 
   processes->open_worker(worker_order(1));
   settle();
   worker().finish_load();
-  said();
+  take_lines();
   processes->listen(loop.executor(), nullptr);
-  EXPECT_THAT(said(), IsEmpty());
+  EXPECT_THAT(take_lines(), IsEmpty());
   EXPECT_FALSE(engine().alive());
   EXPECT_FALSE(worker().alive());
   processes->open_worker(worker_order(2));
-  EXPECT_THAT(said(), IsEmpty()) << "nobody gives orders";
+  EXPECT_THAT(take_lines(), IsEmpty()) << "nobody gives orders";
   EXPECT_EQ(workers.size(), 1u);
 }
 
@@ -332,7 +332,7 @@ TEST_F(RouterGroupProcessesTest, TheEndOfTheServerEndsAll) {
   processes->open_worker(worker_order(1));
   settle();
   worker().finish_load();
-  said();
+  take_lines();
   auto stopped = run(processes->stop());
   EXPECT_TRUE(stopped.done());
   EXPECT_FALSE(engine().alive());

@@ -44,12 +44,13 @@ Task<void> RouterGroupProcesses::live(WorkerPtr worker) {
     auto lease = co_await std::move(beginning);
     if (lease) {
       const WorkerOrder& order = worker->order;
-      say(worker->ear, [host = order.host, of = order.of, socket = worker->made.socket, llama = worker->made.llama()](
-                           GroupReports& reports) { reports.worker_ready(host, of, socket, llama); });
+      report(worker->ear,
+             [host = order.host, of = order.of, socket = worker->made.socket,
+              llama = worker->made.llama()](GroupReports& reports) { reports.worker_ready(host, of, socket, llama); });
       auto gone = lease->wait_for_exit();
       const auto ending = co_await std::move(gone);
       why.message = !worker->ended_for.empty() ? worker->ended_for
-                    : ending.told              ? "the owner of the node has recalled the memory"
+                    : ending.intentional       ? "the owner of the node has recalled the memory"
                                                : fmt::format("the worker ended: {}", ending.how);
     } else {
       why = std::move(lease.error());
@@ -85,14 +86,14 @@ Task<Result<router::Lease>> RouterGroupProcesses::begin(WorkerPtr worker) {
   backends::ShareOrder share{.number = ++last_share_,
                              .bytes = order.bytes,
                              .cache = folder ? folder->path : std::filesystem::path(),
-                             .cache_bytes = folder ? folder->most : 0,
+                             .cache_bytes = folder ? folder->max_bytes : 0,
                              .llama = order.llama};
   worker->made = parts_.worker(std::move(share));
   auto recalled = [weak = std::weak_ptr(worker)] {
     const auto known = weak.lock();
     if (!known || known->reaping || std::exchange(known->recalled, true)) return;
-    say(known->ear,
-        [host = known->order.host, of = known->order.of](GroupReports& reports) { reports.recalled(host, of); });
+    report(known->ear,
+           [host = known->order.host, of = known->order.of](GroupReports& reports) { reports.recalled(host, of); });
   };
   router::GroupLoad load{.model = backends::share_model(mesh::short_text(order.host), order.bytes),
                          .backend = worker->made.backend,
@@ -123,7 +124,7 @@ void RouterGroupProcesses::failed(const WorkerPtr& worker, Error why) {
   if (worker->reaping || std::exchange(worker->over, true)) return;
   const WorkerOrder& order = worker->order;
   log::warning("mesh", "the worker for '{}' of {} failed: {}", order.model_name, order.host_name, why.message);
-  say(worker->ear, [host = order.host, of = order.of, why = std::move(why)](GroupReports& reports) {
+  report(worker->ear, [host = order.host, of = order.of, why = std::move(why)](GroupReports& reports) {
     reports.worker_failed(host, of, why);
   });
   worker->tasks.cancel();
@@ -136,7 +137,7 @@ void RouterGroupProcesses::reap(const WorkerKey& key) {
   const auto found = workers_.find(key);
   if (found == workers_.end()) {
     if (!ear_) return;
-    return say(ear_, [key](GroupReports& reports) { reports.worker_reaped(key.first, key.second); });
+    return report(ear_, [key](GroupReports& reports) { reports.worker_reaped(key.first, key.second); });
   }
   if (std::exchange(found->second->reaping, true)) return;
   tasks_.spawn("reaping of a worker", reap_now(found->second));
@@ -153,7 +154,7 @@ Task<void> RouterGroupProcesses::reap_now(WorkerPtr worker) {
   const WorkerOrder& order = worker->order;
   workers_.erase({order.host, order.of});
   worker->done.set();
-  say(worker->ear, [host = order.host, of = order.of](GroupReports& reports) { reports.worker_reaped(host, of); });
+  report(worker->ear, [host = order.host, of = order.of](GroupReports& reports) { reports.worker_reaped(host, of); });
 }
 
 }  // namespace corral::fleet

@@ -10,9 +10,9 @@ TEST_F(RouterGroupProcessesTest, AWorkerIsReadyWhenItSaysSoAndReapedWhenNothingI
   EXPECT_EQ(shares[0].bytes, 300u);
   EXPECT_EQ(shares[0].llama, "9.9");
   worker().finish_load();
-  EXPECT_THAT(said(), ElementsAre("ready 1 /run/share-1 9.9"));
+  EXPECT_THAT(take_lines(), ElementsAre("ready 1 /run/share-1 9.9"));
   pass(2h, 1min);
-  EXPECT_THAT(said(), IsEmpty()) << "for as long as the grant lasts";
+  EXPECT_THAT(take_lines(), IsEmpty()) << "for as long as the grant lasts";
   EXPECT_THAT(reap(1), ElementsAre("reaped 1"));
   EXPECT_FALSE(worker().alive());
   EXPECT_THAT(report().shares, IsEmpty());
@@ -30,7 +30,7 @@ TEST_F(RouterGroupProcessesTest, AReapInTheMiddleOfTheStart) {
 TEST_F(RouterGroupProcessesTest, AReapBeforeAnythingHasBegun) {
   processes->open_worker(worker_order(1));
   processes->reap_worker(node(2), term(1));
-  EXPECT_THAT(said(), ElementsAre("reaped 1"));
+  EXPECT_THAT(take_lines(), ElementsAre("reaped 1"));
   EXPECT_EQ(processes->leftovers(), 0u);
 }
 
@@ -39,16 +39,16 @@ TEST_F(RouterGroupProcessesTest, AReapWaitsForTheEndOfTheProcess) {
   workers.back()->stop_at_once = false;
   processes->reap_worker(node(2), term(1));
   processes->reap_worker(node(2), term(1));
-  EXPECT_THAT(said(), IsEmpty());
+  EXPECT_THAT(take_lines(), IsEmpty());
   worker().let_stop();
-  EXPECT_THAT(said(), ElementsAre("reaped 1")) << "once";
+  EXPECT_THAT(take_lines(), ElementsAre("reaped 1")) << "once";
   EXPECT_FALSE(worker().alive());
 }
 
 TEST_F(RouterGroupProcessesTest, AWorkerThatDiesHasFailedAndIsReapedAllTheSame) {
   have_worker(1);
   worker().die();
-  EXPECT_THAT(said(), ElementsAre("worker failed 1"));
+  EXPECT_THAT(take_lines(), ElementsAre("worker failed 1"));
   EXPECT_THAT(reports.whys.back(), HasSubstr("signal 9"));
   EXPECT_THAT(reap(1), ElementsAre("reaped 1"));
 }
@@ -57,14 +57,14 @@ TEST_F(RouterGroupProcessesTest, AWorkerThatDiesAsItIsReapedIsReaped) {
   have_worker(1);
   processes->reap_worker(node(2), term(1));
   worker().die();
-  EXPECT_THAT(said(), AnyOf(ElementsAre("reaped 1"), ElementsAre("worker failed 1", "reaped 1")));
+  EXPECT_THAT(take_lines(), AnyOf(ElementsAre("reaped 1"), ElementsAre("worker failed 1", "reaped 1")));
   EXPECT_EQ(processes->leftovers(), 0u);
 }
 
 TEST_F(RouterGroupProcessesTest, AWorkerThatDoesntStartHasFailed) {
   open(worker_order(1));
   worker().fail_load(Error(make_error_code(backends::errc::load_failed), "namespaces are forbidden here"));
-  EXPECT_THAT(said(), ElementsAre("worker failed 1"));
+  EXPECT_THAT(take_lines(), ElementsAre("worker failed 1"));
   EXPECT_THAT(reports.whys.back(), HasSubstr("namespaces are forbidden here"));
   EXPECT_EQ(workers.back()->servers().size(), 1u);
   EXPECT_THAT(reap(1), ElementsAre("reaped 1"));
@@ -73,9 +73,9 @@ TEST_F(RouterGroupProcessesTest, AWorkerThatDoesntStartHasFailed) {
 TEST_F(RouterGroupProcessesTest, AWorkerThatIsNeverReadyHasFailedInTime) {
   open(worker_order(1));
   pass(7'900ms);
-  EXPECT_THAT(said(), IsEmpty());
+  EXPECT_THAT(take_lines(), IsEmpty());
   pass(200ms);
-  EXPECT_THAT(said(), ElementsAre("worker failed 1"));
+  EXPECT_THAT(take_lines(), ElementsAre("worker failed 1"));
   EXPECT_FALSE(worker().alive());
 }
 
@@ -103,7 +103,7 @@ TEST_F(RouterGroupProcessesTest, TheOwnerGetsHisMemoryBack) {
   have_worker(1, 700);
   sampler.available = 300;
   auto own = acquire("a");
-  EXPECT_THAT(said(), ElementsAre("recalled 1"));
+  EXPECT_THAT(take_lines(), ElementsAre("recalled 1"));
   EXPECT_TRUE(worker().alive()) << "its host has half a minute";
   EXPECT_THAT(reap(1), ElementsAre("reaped 1"));
   sampler.available = 1000;
@@ -117,9 +117,9 @@ TEST_F(RouterGroupProcessesTest, ARecalledWorkerThatNobodyReapsIsStopped) {
   have_worker(1, 700);
   sampler.available = 300;
   auto own = acquire("a");
-  EXPECT_THAT(said(), ElementsAre("recalled 1"));
+  EXPECT_THAT(take_lines(), ElementsAre("recalled 1"));
   pass(30'100ms);
-  EXPECT_THAT(said(), ElementsAre("worker failed 1"));
+  EXPECT_THAT(take_lines(), ElementsAre("worker failed 1"));
   EXPECT_FALSE(worker().alive());
 }
 
@@ -131,7 +131,7 @@ TEST_F(RouterGroupProcessesTest, AWorkerWaitsForAnothersLoad) {
   server("b").finish_load();
   pass(500ms);
   worker().finish_load();
-  EXPECT_THAT(said(), ElementsAre("ready 1 /run/share-1 9.9"));
+  EXPECT_THAT(take_lines(), ElementsAre("ready 1 /run/share-1 9.9"));
 }
 
 TEST_F(RouterGroupProcessesTest, AWorkerDoesntWaitForItsOwnersLoad) {
@@ -153,9 +153,9 @@ TEST_F(RouterGroupProcessesTest, TheNextHostsWorkerBeginsWhenTheLastOneIsGone) {
   have_worker(1);
   processes->reap_worker(node(2), term(1));
   processes->open_worker(worker_order(2, 300, 3));
-  EXPECT_THAT(said(), ElementsAre("reaped 1"));
+  EXPECT_THAT(take_lines(), ElementsAre("reaped 1"));
   worker().finish_load();
-  EXPECT_THAT(said(), ElementsAre("ready 2 /run/share-2 9.9"));
+  EXPECT_THAT(take_lines(), ElementsAre("ready 2 /run/share-2 9.9"));
 }
 
 }  // namespace

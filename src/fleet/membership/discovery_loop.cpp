@@ -29,18 +29,18 @@ Task<void> DiscoveryLoop::stop() {
   co_await hints_->stop();
 }
 
-void DiscoveryLoop::tell(const std::vector<mesh::Address>& addresses, std::uint64_t epoch) {
+void DiscoveryLoop::publish(const std::vector<mesh::Address>& addresses, std::uint64_t epoch) {
   mesh::Hint own{.node = peers_.own(), .addresses = addresses, .epoch = epoch};
   if (own.addresses.size() > mesh::kMaxHintAddresses) own.addresses.resize(mesh::kMaxHintAddresses);
-  if (own == told_) return;
-  told_ = own;
-  hints_->tell(std::move(own));
+  if (own == published_) return;
+  published_ = own;
+  hints_->publish(std::move(own));
 }
 
 Task<void> DiscoveryLoop::follow() {
   while (true) {
-    const auto heard = co_await hints_->next();
-    for (const auto& hint : heard) {
+    const auto received = co_await hints_->next();
+    for (const auto& hint : received) {
       if (hint.node == peers_.own() || peers_.is_up(hint.node)) continue;
       for (const auto& address : hint.addresses) peers_.hint(hint.node, address);
     }

@@ -25,7 +25,7 @@ class DiscoveryLoop {
   // The agent announces that this node stops: a few seconds at most.
   async::Task<void> stop();
   // Publishes addresses; repeating the same costs nothing.
-  void tell(const std::vector<mesh::Address>& addresses, std::uint64_t epoch);
+  void publish(const std::vector<mesh::Address>& addresses, std::uint64_t epoch);
   // "running", or why there is no discovery.
   std::string state() const { return hints_->state(); }
 
@@ -37,7 +37,7 @@ class DiscoveryLoop {
   mesh::Peers& peers_;
   const std::unique_ptr<mesh::PeerDiscovery> hints_;
   const std::uint16_t engine_port_;
-  std::optional<mesh::Hint> told_;
+  std::optional<mesh::Hint> published_;
   async::TaskGroup tasks_;
 };
 

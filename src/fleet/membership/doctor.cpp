@@ -108,16 +108,16 @@ void examine_self(Report& report, const MeshView& view, const NodeOptions& optio
 // Nodes that the settings name.
 void examine_named(Report& report, const Examination& found) {
   for (const auto& [node, problem] : found.named) {
-    const auto who = mesh::short_text(node);
+    const auto node_name = mesh::short_text(node);
     if (problem.empty()) {
       report.warn("named",
                   fmt::format("mesh_peers names {}, which says that it is a member, but this node doesn't know it yet: "
                               "try again in a moment",
-                              who));
+                              node_name));
     } else {
       report.warn("named", fmt::format("mesh_peers names {}, which is no member: {}; it joins automatically if its "
                                        "settings name this node and it is in no other mesh",
-                                       who, problem));
+                                       node_name, problem));
     }
   }
 }

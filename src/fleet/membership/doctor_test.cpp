@@ -30,9 +30,9 @@ class DoctorTest : public testing::Test {
     view.nodes.push_back({.id = id(0), .name = "own", .reach = mesh::Reach::own});
     NodeView other{.id = id(1), .name = "other", .reach = mesh::Reach::linked};
     other.round_trip = Millis(1);
-    said.version = "1";
-    said.engine = "2";
-    other.node_state = std::make_shared<const mesh::NodeState>(said);
+    state.version = "1";
+    state.engine = "2";
+    other.node_state = std::make_shared<const mesh::NodeState>(state);
     view.nodes.push_back(other);
     found.disk_free = 1ull << 40;
     found.probes[id(1)].emplace("10.0.0.1:8100", ProbeResult{});
@@ -55,7 +55,7 @@ class DoctorTest : public testing::Test {
 
   NodeOptions options;
   MeshView view;
-  mesh::NodeState said;
+  mesh::NodeState state;
   Examination found;
 };
 
@@ -111,8 +111,8 @@ TEST_F(DoctorTest, OneOfSeveralAddressesIsEnoughToBeReached) {
 }
 
 TEST_F(DoctorTest, OtherVersionsOddClocksAndSlowLinksAreWarnings) {
-  said.version = "3";
-  other().node_state = std::make_shared<const mesh::NodeState>(said);
+  state.version = "3";
+  other().node_state = std::make_shared<const mesh::NodeState>(state);
   other().round_trip = Millis(80);
   found.probes[id(1)].clear();
   found.probes[id(1)].emplace("10.0.0.1:8100", ProbeResult{.clock_ahead = Millis(-3'600'000)});

@@ -10,12 +10,12 @@
 namespace corral::fleet {
 namespace {
 
-Result<Membership> with_book(const NodeOptions& options, mesh::SigningKey key, mesh::MemberStore book) {
+Result<Membership> with_store(const NodeOptions& options, mesh::SigningKey key, mesh::MemberStore store) {
   auto tokens = mesh::JoinTokenStore::open(options.folder);
   if (!tokens) return std::unexpected(tokens.error());
   const auto boot = mesh::count_boot(options.folder);
   if (!boot) return std::unexpected(boot.error());
-  return Membership{std::move(key), *boot, std::move(book), std::move(*tokens)};
+  return Membership{std::move(key), *boot, std::move(store), std::move(*tokens)};
 }
 
 }  // namespace
@@ -36,17 +36,17 @@ Result<Membership> open_membership(const NodeOptions& options) {
   if (auto safe = ensure_private_folder(options.folder); !safe) return std::unexpected(safe.error());
   auto key = own_key(options);
   if (!key) return std::unexpected(key.error());
-  auto book = mesh::MemberStore::open(options.folder);
-  if (!book) return std::unexpected(book.error());
-  if (!*book) return fail(errc::no_mesh, "this node is in no mesh");
-  return with_book(options, std::move(*key), std::move(**book));
+  auto store = mesh::MemberStore::open(options.folder);
+  if (!store) return std::unexpected(store.error());
+  if (!*store) return fail(errc::no_mesh, "this node is in no mesh");
+  return with_store(options, std::move(*key), std::move(**store));
 }
 
 Result<Membership> begin_membership(const NodeOptions& options, mesh::SigningKey key, mesh::MemberSet members) {
   if (auto safe = ensure_private_folder(options.folder); !safe) return std::unexpected(safe.error());
-  auto book = mesh::MemberStore::begin(options.folder, std::move(members));
-  if (!book) return std::unexpected(book.error());
-  return with_book(options, std::move(key), std::move(*book));
+  auto store = mesh::MemberStore::begin(options.folder, std::move(members));
+  if (!store) return std::unexpected(store.error());
+  return with_store(options, std::move(key), std::move(*store));
 }
 
 void forget_membership(const NodeOptions& options) {

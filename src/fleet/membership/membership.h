@@ -14,7 +14,7 @@ namespace corral::fleet {
 struct Membership {
   mesh::SigningKey key;
   mesh::Boot boot;  // of this epoch
-  mesh::MemberStore book;
+  mesh::MemberStore store;
   mesh::JoinTokenStore tokens;
 
   mesh::NodeId id() const { return key.id(); }

@@ -10,7 +10,7 @@ namespace corral::fleet {
 StartRecord record_of(const NodeOptions& options) {
   StartRecord record{.worker = options.role == mesh::Role::worker};
   if (!options.wants_of_start) return record;
-  record.assigned = options.told_at_start;
+  record.assigned = options.assigned_at_start;
   for (const auto& wanted : options.wants) record.models.push_back(wanted.name);
   return record;
 }
@@ -20,7 +20,7 @@ NodeOptions with_record(NodeOptions options, const StartRecord& record) {
   if (!options.wants.empty()) return options;
   for (const auto& model : record.models)
     for (auto& wanted : parse_wants(model)) options.wants.push_back(std::move(wanted));
-  options.told_at_start = record.assigned;
+  options.assigned_at_start = record.assigned;
   return options;
 }
 

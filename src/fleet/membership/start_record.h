@@ -17,7 +17,7 @@ inline constexpr const char* kStartFile = "start.json";
 struct StartRecord {
   bool worker = false;
   std::vector<std::string> models = {};  // mesh_models
-  std::string assigned = {};             // NodeOptions::told_at_start
+  std::string assigned = {};             // NodeOptions::assigned_at_start
   friend bool operator==(const StartRecord&, const StartRecord&) = default;
 };
 

@@ -16,7 +16,7 @@ NodeOptions joined() {
   options.role = mesh::Role::worker;
   options.wants = parse_wants("org/repo:Q4 other");
   options.wants_of_start = true;
-  options.told_at_start = "org/repo:Q4";
+  options.assigned_at_start = "org/repo:Q4";
   return options;
 }
 
@@ -32,7 +32,7 @@ TEST(StartRecord, IsTheSameAfterARestart) {
   const auto resumed = with_record(plain, *read);
   EXPECT_EQ(resumed.role, mesh::Role::worker);
   EXPECT_EQ(resumed.wants, joined().wants);
-  EXPECT_EQ(resumed.told_at_start, "org/repo:Q4");
+  EXPECT_EQ(resumed.assigned_at_start, "org/repo:Q4");
 }
 
 TEST(StartRecord, WhatTheUserSaysNowCounts) {
@@ -42,7 +42,7 @@ TEST(StartRecord, WhatTheUserSaysNowCounts) {
   const auto resumed = with_record(now, record_of(joined()));
   EXPECT_EQ(resumed.role, mesh::Role::client);
   EXPECT_EQ(resumed.wants, now.wants);
-  EXPECT_EQ(resumed.told_at_start, "");
+  EXPECT_EQ(resumed.assigned_at_start, "");
 }
 
 // They came back after they were removed from the file.

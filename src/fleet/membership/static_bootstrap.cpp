@@ -15,14 +15,14 @@ using async::Task;
 
 namespace {
 
-constexpr Millis kKnock{1'500};  // a machine that isn't up yet doesn't delay the others
+constexpr Millis kDialTimeout{1'500};  // a machine that isn't up yet doesn't delay the others
 
 }  // namespace
 
 BootstrapReply answer_of(const Error& why) {
   const auto& code = why.code;
   if (code == mesh::errc::unreachable || code == mesh::errc::bad_address) return BootstrapReply::silence;
-  if (code == mesh::errc::wrong_peer || code == mesh::errc::handshake_failed) return BootstrapReply::stranger;
+  if (code == mesh::errc::wrong_peer || code == mesh::errc::handshake_failed) return BootstrapReply::wrong_node;
   return BootstrapReply::refusal;
 }
 
@@ -40,7 +40,7 @@ StaticBootstrap::StaticBootstrap(async::Executor executor, async::Timers& timers
     : executor_(executor),
       timers_(timers),
       key_(std::move(key)),
-      network_(executor, key_, timers, {.dial = kKnock}),
+      network_(executor, key_, timers, {.dial = kDialTimeout}),
       tasks_(executor) {
   for (const auto& peer : peers)
     if (peer.node != key_.id()) named_[peer.node].addresses.push_back(peer.address);

@@ -27,9 +27,9 @@ namespace corral::fleet {
 
 // How a named node has answered, for the decision about founding.
 enum class BootstrapReply : std::uint8_t {
-  silence,   // no answer at the address
-  stranger,  // another key, or no node at all
-  refusal,   // the node is in a mesh that didn't admit this node (in time)
+  silence,     // no answer at the address
+  wrong_node,  // another key, or no node at all
+  refusal,     // the node is in a mesh that didn't admit this node (in time)
 };
 BootstrapReply answer_of(const Error& why);
 

@@ -32,7 +32,7 @@ TEST(Founding, OnlyTheLowestFoundsAndOnlyWhenNobodyHasAMesh) {
   EXPECT_FALSE(founds(node_id(1), {}));
   EXPECT_FALSE(founds(node_id(1), {{node_id(2), std::nullopt}}));
   EXPECT_TRUE(founds(node_id(1), {{node_id(2), BootstrapReply::silence}}));
-  EXPECT_TRUE(founds(node_id(1), {{node_id(2), BootstrapReply::silence}, {node_id(3), BootstrapReply::stranger}}));
+  EXPECT_TRUE(founds(node_id(1), {{node_id(2), BootstrapReply::silence}, {node_id(3), BootstrapReply::wrong_node}}));
   EXPECT_FALSE(founds(node_id(1), {{node_id(2), BootstrapReply::silence}, {node_id(3), BootstrapReply::refusal}}));
   EXPECT_FALSE(founds(node_id(2), {{node_id(1), BootstrapReply::silence}, {node_id(3), BootstrapReply::silence}}));
 }
@@ -41,8 +41,8 @@ TEST(Founding, WhatAnAnswerMeans) {
   const auto answer = [](mesh::errc code) { return answer_of(Error(make_error_code(code), "why")); };
   EXPECT_EQ(answer(mesh::errc::unreachable), BootstrapReply::silence);
   EXPECT_EQ(answer(mesh::errc::bad_address), BootstrapReply::silence);  // a name that nobody knows yet
-  EXPECT_EQ(answer(mesh::errc::wrong_peer), BootstrapReply::stranger);
-  EXPECT_EQ(answer(mesh::errc::handshake_failed), BootstrapReply::stranger);
+  EXPECT_EQ(answer(mesh::errc::wrong_peer), BootstrapReply::wrong_node);
+  EXPECT_EQ(answer(mesh::errc::handshake_failed), BootstrapReply::wrong_node);
   for (const auto code : {mesh::errc::not_a_member, mesh::errc::token_unknown, mesh::errc::revoked,
                           mesh::errc::timed_out, mesh::errc::unsupported_version, mesh::errc::overloaded})
     EXPECT_EQ(answer(code), BootstrapReply::refusal);
@@ -158,12 +158,12 @@ TEST_F(StaticBootstrapTest, WhomNobodyNamesIsRefusedWithTheReason) {
   auto& first = start(0, {1});
   auto& second = start(1, {0});
   ASSERT_TRUE(until([&] { return linked(first, 1) && linked(second, 1); }));
-  auto& stranger = start(2, {0});
-  ASSERT_TRUE(until([&] { return !stranger.view()->unmet.empty(); }));
-  EXPECT_THAT(stranger.view()->unmet.front().why, HasSubstr("doesn't list this node"));
-  EXPECT_EQ(stranger.view()->phase, MeshPhase::joining);
+  auto& unlisted = start(2, {0});
+  ASSERT_TRUE(until([&] { return !unlisted.view()->unmet.empty(); }));
+  EXPECT_THAT(unlisted.view()->unmet.front().why, HasSubstr("doesn't list this node"));
+  EXPECT_EQ(unlisted.view()->phase, MeshPhase::joining);
   EXPECT_THAT(first.view()->nodes, SizeIs(2));
-  const auto findings = wait(stranger.doctor());
+  const auto findings = wait(unlisted.doctor());
   EXPECT_THAT(findings, Contains(testing::Field(&Finding::text, HasSubstr("doesn't list this node"))));
 }
 
@@ -188,7 +188,7 @@ TEST_F(StaticBootstrapTest, ARevokedNodeDoesNotComeBackByItsName) {
   auto& first = start(0, {1});
   auto& second = start(1, {0});
   ASSERT_TRUE(until([&] { return linked(first, 1) && linked(second, 1); }));
-  ASSERT_TRUE(wait(first.revoke(mesh::to_text(node_id(1)), false)));
+  ASSERT_TRUE(wait(first.ask(&MemberRuntime::revoke, mesh::to_text(node_id(1)), false)));
   end(second);
   std::filesystem::remove_all(folder(1));
   auto& again = start(1, {0});
@@ -203,7 +203,7 @@ TEST_F(StaticBootstrapTest, WhoLeavesWithAKeyOfItsSettingsIsToldThatItNeedsANewO
   auto& first = start(0, {1});
   auto& second = start(1, {0});
   ASSERT_TRUE(until([&] { return linked(first, 1) && linked(second, 1); }));
-  const auto token = wait(first.invite(std::chrono::hours(1)));
+  const auto token = wait(first.ask(&MemberRuntime::invite, std::chrono::hours(1)));
   ASSERT_TRUE(wait(second.leave()));
   EXPECT_THAT(second.view()->problem, HasSubstr(identity(1).native()));
   auto parsed = mesh::parse_token(token->text);
@@ -233,7 +233,7 @@ TEST_F(StaticBootstrapTest, WhoHasFoundedByHandAsksNobodyAnyMore) {
   auto& other = start(0, {1});
   ASSERT_TRUE(until([&] { return linked(other, 0); }));
   ASSERT_TRUE(until([&] { return node.view()->unmet.empty(); })) << "it looks no more";
-  ASSERT_TRUE(wait(other.invite(std::chrono::hours(1))));  // its view is of now
+  ASSERT_TRUE(wait(other.ask(&MemberRuntime::invite, std::chrono::hours(1))));  // its view is of now
   EXPECT_THAT(other.view()->nodes, SizeIs(1));
 }
 

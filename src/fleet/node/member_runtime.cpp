@@ -28,9 +28,9 @@ constexpr Millis kFarewell{5'000};
 constexpr Millis kDiskPatience{3'000};  // for orders at the end, and for checks of the doctor
 
 std::string in_words(const mesh::Closing& closing) {
-  const auto who = closing.by_peer ? "reported by the peer: " : "";
-  if (closing.text.empty()) return fmt::format("{}{}", who, mesh::name_of(closing.reason));
-  return fmt::format("{}{}: {}", who, mesh::name_of(closing.reason), closing.text);
+  const auto prefix = closing.by_peer ? "reported by the peer: " : "";
+  if (closing.text.empty()) return fmt::format("{}{}", prefix, mesh::name_of(closing.reason));
+  return fmt::format("{}{}: {}", prefix, mesh::name_of(closing.reason), closing.text);
 }
 
 // Not on the mesh's loop, since a hanging disk may be the problem that the doctor should find.
@@ -54,14 +54,14 @@ Task<void> look_at_disk(async::ThreadPool* disk, async::Timers& timers, NodeOpti
 }
 
 // The running copies to this node, for the announcement.
-std::vector<mesh::CopyingModel> told_copies(const std::vector<CopyView>& copies) {
-  std::vector<mesh::CopyingModel> told;
+std::vector<mesh::CopyingModel> copies_to_announce(const std::vector<CopyView>& copies) {
+  std::vector<mesh::CopyingModel> result;
   for (const auto& copy : copies) {
     if (copy.state != CopyState::copying) continue;
-    told.push_back(
+    result.push_back(
         {copy.content, copy.done, copy.total, static_cast<std::uint64_t>(copy.bytes_per_second), copy.by_allocation});
   }
-  return told;
+  return result;
 }
 
 }  // namespace
@@ -90,7 +90,7 @@ MemberRuntime::MemberRuntime(async::Executor executor, async::Timers& timers, No
       own_(std::move(membership)),
       on_change_(std::move(on_change)),
       network_(executor, own_.key, timers),
-      peers_(executor, timers, own_.key, own_.book, own_.tokens,
+      peers_(executor, timers, own_.key, own_.store, own_.tokens,
              peers_options(options_, own_, seeds, groups.disk != nullptr ? groups.disk : allotment.disk)),
       gossip_(peers_, timers, executor, own_.key, gossip_options()),
       probe_(executor, timers, peers_, network_),
@@ -118,8 +118,8 @@ MemberRuntime::MemberRuntime(async::Executor executor, async::Timers& timers, No
                                    .catalog = [this] { return gossip_.catalog(); },
                                    .on_change =
                                        [this] {
-                                         if (copies_->can_take() == said_takes_) return on_change_();
-                                         said_takes_ = copies_->can_take();
+                                         if (copies_->can_take() == announced_takes_) return on_change_();
+                                         announced_takes_ = copies_->can_take();
                                          announce();
                                          on_change_();
                                        }});
@@ -130,7 +130,7 @@ MemberRuntime::MemberRuntime(async::Executor executor, async::Timers& timers, No
   if (allotment.actions != nullptr) allotter_ = make_allotter(allotment);
   if (!make_hints || options_.gossip_port == 0) return;
   const DiscoveryConfig config{
-      own_.id(), own_.book.set().mesh(), {options_.listen.host, options_.gossip_port}, options_.folder};
+      own_.id(), own_.store.set().mesh(), {options_.listen.host, options_.gossip_port}, options_.folder};
   hints_ =
       std::make_unique<DiscoveryLoop>(executor, timers, peers_, make_hints(executor, config), options_.gossip_port);
 }
@@ -144,8 +144,8 @@ MemberRuntime::~MemberRuntime() {
 
 mesh::GossipOptions MemberRuntime::gossip_options() {
   mesh::GossipOptions made;
-  made.mesh = own_.book.set().mesh();
-  made.standing = [this](const mesh::PublicKey& key) { return own_.book.set().standing(key); };
+  made.mesh = own_.store.set().mesh();
+  made.standing = [this](const mesh::PublicKey& key) { return own_.store.set().standing(key); };
   made.keep_epoch = [this](std::uint64_t epoch) {
     if (auto kept = mesh::keep_epoch(options_.folder, epoch); !kept) log::error("mesh", "{}", kept.error().message);
   };
@@ -160,55 +160,56 @@ void MemberRuntime::start() {
   if (allotter_) allotter_->start();
   if (inspector_ != nullptr) tasks_.spawn("mesh: sandbox", look_for_fences());
   if (hints_) hints_->start();
-  tasks_.spawn("mesh: first announcement", say_name());
+  tasks_.spawn("mesh: first announcement", announce_name());
 }
 
 // Announces only a name and a role if the machine's state isn't known in time: a first announcement delays the next
 // one.
-Task<void> MemberRuntime::say_name() {
+Task<void> MemberRuntime::announce_name() {
   co_await timers_.sleep_for(kFirstWords);
   speaks_ = true;
   if (!facts_) announce();
 }
 
-void MemberRuntime::tell(MachineFacts facts) {
+void MemberRuntime::set_facts(MachineFacts facts) {
   facts_ = std::move(facts);
   announce();
   lend();
-  tell_requests();  // also for allocation results that are the same as before
+  publish_splits();  // also for allocation results that are the same as before
 }
 
 // At once, so that no other node orders the same copy; and only after a change.
-void MemberRuntime::tell_of_copies() {
+void MemberRuntime::announce_copies() {
   if (!facts_) return;
-  const auto now = told_copies(copies_->list());
+  const auto now = copies_to_announce(copies_->list());
   const auto same = [](const mesh::CopyingModel& a, const mesh::CopyingModel& b) {
     return a.content == b.content && a.by_allocation == b.by_allocation;
   };
-  if (!std::ranges::equal(now, said_.copying, same)) announce();
+  if (!std::ranges::equal(now, announced_.copying, same)) announce();
 }
 
 void MemberRuntime::announce() {
-  if (!facts_ && !speaks_) return;  // see say_name()
+  if (!facts_ && !speaks_) return;  // see announce_name()
   auto node_state = make_node_state(options_, facts_.value_or(MachineFacts()), addresses());
-  node_state.works = works_ && desk_ && options_.role != mesh::Role::client;
-  if (copies_) node_state.copying = told_copies(copies_->list());
+  node_state.works = works_ && group_control_ && options_.role != mesh::Role::client;
+  if (copies_) node_state.copying = copies_to_announce(copies_->list());
   // Without inspection the allocation must not order copies here.
   if (copies_ && !copies_->can_take()) node_state.takes_copies = false;
-  tell_groups(node_state);
-  if (allotter_) allotter_->tell(node_state);
-  if (node_state == said_) return;
+  add_groups(node_state);
+  if (allotter_) allotter_->add_to(node_state);
+  if (node_state == announced_) return;
   // Interfaces may change while the server runs.
-  if (node_state.addresses != said_.addresses) peers_.set_addresses(node_state.addresses);
-  said_ = node_state;
+  if (node_state.addresses != announced_.addresses) peers_.set_addresses(node_state.addresses);
+  announced_ = node_state;
   gossip_.announce(std::move(node_state));
-  if (hints_) hints_->tell(said_.addresses, peers_.boot().epoch);
+  if (hints_) hints_->publish(announced_.addresses, peers_.boot().epoch);
 }
 
 Task<void> MemberRuntime::stop() {
   if (allotter_) allotter_->rest();
   // While links are still up.
   co_await end_groups();
+  *ends_ = true;
   tasks_.cancel();
   co_await tasks_.join();
   async::TaskGroup leaving(co_await async::asio::this_coro::executor);
@@ -291,7 +292,7 @@ std::vector<mesh::Address> MemberRuntime::addresses() const {
 }
 
 bool MemberRuntime::is_revoked() const {
-  return own_.book.set().standing(own_.key.public_key()) == mesh::MembershipStatus::revoked;
+  return own_.store.set().standing(own_.key.public_key()) == mesh::MembershipStatus::revoked;
 }
 
 std::string MemberRuntime::name_of(const mesh::NodeId& node) {
@@ -326,7 +327,7 @@ NodeView MemberRuntime::describe(const mesh::PeerView& peer) {
 }
 
 void MemberRuntime::describe(MeshView& view) {
-  view.mesh = own_.book.set().mesh();
+  view.mesh = own_.store.set().mesh();
   view.self = own_.id();
   view.name = name_of(own_.id());
   view.epoch = peers_.boot().epoch;
@@ -352,22 +353,32 @@ Task<Result<Invitation>> MemberRuntime::invite(std::chrono::seconds lifetime) {
                    "this machine has no address that other nodes can reach: set mesh_advertise");
   }
   const auto now = timers_.wall_now();
-  auto issuing = own_.tokens.issue(own_.book.set().mesh(), own_.id(), options, now);
+  auto issuing = own_.tokens.issue(own_.store.set().mesh(), own_.id(), options, now);
   // This object may be destroyed afterwards.
   const auto token = co_await std::move(issuing);
   if (!token) co_return std::unexpected(token.error());
   co_return Invitation{mesh::to_text(*token), mesh::issued_token(*token, now), options.seeds};
 }
 
-Task<Result<mesh::NodeId>> MemberRuntime::revoke(mesh::NodeId node, bool all) {
-  if (node == own_.id()) {
+Result<mesh::NodeId> MemberRuntime::find(std::string_view node) {
+  MeshView now;
+  describe(now);
+  const auto found = find_node(now, node);
+  if (!found) return std::unexpected(found.error());
+  return (*found)->id;
+}
+
+Task<Result<mesh::NodeId>> MemberRuntime::revoke(std::string name, bool all) {
+  const auto node = find(name);
+  if (!node) co_return std::unexpected(node.error());
+  if (*node == own_.id()) {
     co_return fail(errc::own_node, "a node can't revoke itself: use `corral mesh leave`", "node");
   }
-  std::vector<mesh::NodeId> gone = {node};
+  std::vector<mesh::NodeId> gone = {*node};
   for (std::size_t i = 0; all && i < gone.size(); ++i) {
-    for (const auto& key : own_.book.set().members()) {
+    for (const auto& key : own_.store.set().members()) {
       if (mesh::node_id(key) != gone[i]) continue;
-      for (const auto& admitted : own_.book.set().admitted_by(key)) {
+      for (const auto& admitted : own_.store.set().admitted_by(key)) {
         const auto id = mesh::node_id(admitted);
         if (id != own_.id() && std::ranges::find(gone, id) == gone.end()) gone.push_back(id);
       }
@@ -377,7 +388,7 @@ Task<Result<mesh::NodeId>> MemberRuntime::revoke(mesh::NodeId node, bool all) {
   // This object may be destroyed afterwards.
   const auto revoked = co_await std::move(revoking);
   if (!revoked) co_return std::unexpected(revoked.error());
-  co_return node;
+  co_return *node;
 }
 
 Task<void> MemberRuntime::probe(mesh::NodeId peer, std::shared_ptr<Examination> into) {
@@ -397,18 +408,18 @@ Task<void> MemberRuntime::look_at_sandbox(std::shared_ptr<Examination> into) {
 }
 
 // Dials a node that the settings name and that is no member, and records the result.
-Task<void> MemberRuntime::knock(StaticPeer peer, std::shared_ptr<Examination> into) {
+Task<void> MemberRuntime::dial_configured(StaticPeer peer, std::shared_ptr<Examination> into) {
   const std::vector<mesh::NodeId> pins{peer.node};
   auto dialling = network_.dial({peer.address, mesh::Origin::settings}, pins, mesh::Purpose::control);
   const auto stream = co_await std::move(dialling);
-  auto& told = into->named[peer.node];
+  auto& result = into->named[peer.node];
   if (stream) {
-    told.clear();
+    result.clear();
   } else if (stream.error().code == mesh::errc::not_a_member) {
-    told = fmt::format("the node at {} is in another mesh, or its settings don't name this node",
-                       mesh::to_text(peer.address));
+    result = fmt::format("the node at {} is in another mesh, or its settings don't name this node",
+                         mesh::to_text(peer.address));
   } else {
-    told = stream.error().message;
+    result = stream.error().message;
   }
 }
 
@@ -423,21 +434,22 @@ Task<Examination> MemberRuntime::examine() {
   for (const auto& peer : peers_.view())
     if (peer.state == mesh::PeerState::up) asking->spawn("mesh: doctor", probe(peer.id, found));
   for (const auto& peer : options_.peers) {
-    const bool known = peer.node == own_.id() || own_.book.set().standing(peer.node) == mesh::MembershipStatus::member;
-    if (!known) asking->spawn("mesh: doctor", knock(peer, found));
+    const bool known = peer.node == own_.id() || own_.store.set().standing(peer.node) == mesh::MembershipStatus::member;
+    if (!known) asking->spawn("mesh: doctor", dial_configured(peer, found));
   }
   co_await asking->join();
   co_return *found;
 }
 
 Task<void> MemberRuntime::leave() {
+  *ends_ = true;
   wind_down(kFarewell);
   co_await end_groups();
-  const auto told = co_await peers_.leave();
-  if (!told) {
-    log::warning("mesh", "can't notify other nodes that this node leaves: {}", told.error().message);
+  const auto result = co_await peers_.leave();
+  if (!result) {
+    log::warning("mesh", "can't notify other nodes that this node leaves: {}", result.error().message);
   } else {
-    log::info("mesh", "notified {} nodes that this node leaves", *told);
+    log::info("mesh", "notified {} nodes that this node leaves", *result);
   }
 }
 

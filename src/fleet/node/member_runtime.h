@@ -56,46 +56,53 @@ class MemberRuntime final : private mesh::PeerEvents {
   mesh::PeerManager& peers() { return peers_; }
   mesh::Gossip& gossip() { return gossip_; }
   // Sets the known state of this machine.
-  void tell(MachineFacts facts);
+  void set_facts(MachineFacts facts);
 
-  // These three tasks may outlive this object.
-  async::Task<Result<Invitation>> invite(std::chrono::seconds lifetime);
-  async::Task<Result<>> withdraw(std::string digits) { return own_.tokens.withdraw(std::move(digits)); }
-  // `all`: also the members that it admitted, and so on.
-  async::Task<Result<mesh::NodeId>> revoke(mesh::NodeId node, bool all);
-  std::vector<mesh::IssuedToken> tokens() const { return own_.tokens.list(); }
   // Asks every linked peer to dial this node's addresses.
   async::Task<Examination> examine();
+
+  // Operations, for Node::ask(). This object may be destroyed while they wait.
+  // Errors: too_many, malformed (lifetime), bad_address.
+  async::Task<Result<Invitation>> invite(std::chrono::seconds lifetime);
+  // Open tokens, the newest first.
+  async::Task<Result<std::vector<mesh::IssuedToken>>> tokens() { co_return own_.tokens.list(); }
+  // Withdraws a token by its first digits. Errors: token_unknown, token_used.
+  async::Task<Result<>> withdraw(std::string digits) { return own_.tokens.withdraw(std::move(digits)); }
+  // Revokes a member permanently; by name, id or first digits. Nodes that it has admitted stay, unless `all` is set.
+  // Errors: node_not_found, node_ambiguous, own_node; revoked (this node is itself revoked).
+  async::Task<Result<mesh::NodeId>> revoke(std::string node, bool all);
+  // Orders a copy of a model to this node, by a name of the catalog; progress is in the view. Resumes a failed copy.
   // Errors: no_mesh without storage for copies; model_not_found, ambiguous_model, and those of CopyManager::order().
-  Result<CopyView> copy(std::string_view model);
-  Result<> cancel_copy(std::string_view model);
-  // The result of an administrator's order for this node or, if it allows that, for another. Errors: of find_node();
-  // model_not_found, ambiguous_model; those of AllotControl::ask() and Allotter::split().
-  struct AllotReply {
-    explicit AllotReply(async::Executor executor) : done(executor) {}
-    async::Event done;
-    std::string node;       // name of the node
-    bool had = false;       // of unload(): it held the model for the mesh, or hosted it
-    std::string waits_for;  // of assign(): what the model waits for there; empty: it is served or loaded at once
-    Result<> result;        // once the order is done
+  async::Task<Result<CopyView>> copy(std::string model);
+  // Cancels a copy and removes its files. Errors: models::errc::model_not_found.
+  async::Task<Result<>> cancel_copy(std::string model);
+  // An administrator's order for a node, given by name or identifier: hold a model for the mesh, or another
+  // AllotCommand. The result is a sentence for people: what an assigned model waits for there, and what to do; empty:
+  // it is served, or loaded at once. Errors: node_not_found, node_ambiguous, ambiguous_model, lends_nothing;
+  // models::errc::model_not_found; at another node also not_admin_here, mesh::errc::unreachable and timed_out.
+  async::Task<Result<std::string>> assign(std::string node, AllotCommand command, std::string model);
+  // Unloads the model at all nodes that hold it for the mesh, or host it, until a request needs it. Nodes that it is
+  // assigned to keep it (refused: errc::assigned). Errors: ambiguous_model; models::errc::model_not_found.
+  struct Unloading {
+    std::vector<std::string> accepted;  // names of nodes that had the model and unload it
+    std::vector<Error> refused;         // each names its node
   };
-  // Orders a node to hold a model, nothing, or what the allocation assigns.
-  Result<std::shared_ptr<AllotReply>> assign(const mesh::NodeId& node, AllotCommand command, std::string_view model);
-  // Orders an unload at this node and all others that hold the model for the mesh, or host it.
-  Result<std::vector<std::shared_ptr<AllotReply>>> unload(std::string_view model);
-  // See Node::may_unload() and Node::unloaded_here().
-  Result<> may_unload(const ModelName& model);
-  void unloaded_here(const std::vector<ModelName>& models);
-  // A split over these nodes: its host, or why it is impossible. begin_split() asks the host first. After it has
-  // agreed, the groups of the model at `others` end.
-  struct SplitOrdering {
+  async::Task<Result<Unloading>> unload(std::string model);
+  // Whether an unload of this model here would last. Errors: assigned (this node is assigned to it, and would load it
+  // again).
+  async::Task<Result<>> may_unload(ModelName model);
+  // The owner has unloaded these models here: the mesh doesn't load them until requests need them.
+  async::Task<Result<>> unloaded_here(std::vector<ModelName> models);
+  // Splits a model over these nodes, one of which will host it; progress is in the view. The host is asked first. After
+  // it has agreed, the model's groups at other nodes end. Errors: as of assign(), bad_split, nowhere.
+  struct Split {
     mesh::NodeId host;
-    AllotAsk ask;
-    std::vector<mesh::NodeId> others;
+    mesh::ContentKey model;
+    std::vector<mesh::NodeId> nodes;  // sorted
   };
-  Result<SplitOrdering> split(std::string_view model, const std::vector<mesh::NodeId>& nodes);
-  std::shared_ptr<AllotReply> begin_split(const SplitOrdering& ordering) { return order(ordering.host, ordering.ask); }
-  std::shared_ptr<AllotReply> end_split(const mesh::NodeId& host, const mesh::ContentKey& model);
+  async::Task<Result<Split>> split(std::string model, std::vector<std::string> nodes);
+  async::Task<Result<>> end_split(Split split);
+
   // nullptr: models aren't split here.
   GroupRunner* groups() { return groups_.get(); }
   // Removes this node from the members, and announces this for as long as PeerManager::leave() takes.
@@ -112,13 +119,15 @@ class MemberRuntime final : private mesh::PeerEvents {
                                                 const std::vector<mesh::Address>& seeds, async::ThreadPool* disk);
   std::vector<mesh::Address> addresses() const;
   async::Task<void> listen();
-  async::Task<void> say_name();
+  async::Task<void> announce_name();
   mesh::GossipOptions gossip_options();
   async::Task<void> probe(mesh::NodeId peer, std::shared_ptr<Examination> into);
   async::Task<void> look_at_sandbox(std::shared_ptr<Examination> into);
-  async::Task<void> knock(StaticPeer peer, std::shared_ptr<Examination> into);
+  async::Task<void> dial_configured(StaticPeer peer, std::shared_ptr<Examination> into);
+  // A node, by what users call it: see find_node().
+  Result<mesh::NodeId> find(std::string_view node);
   void announce();
-  void tell_of_copies();
+  void announce_copies();
   std::unique_ptr<Allotter> make_allotter(const AllotConfig& config);
   std::string kept_orders() const;
   void keep_orders(std::string text);
@@ -127,18 +136,25 @@ class MemberRuntime final : private mesh::PeerEvents {
   Result<> obey_order(const mesh::NodeId& from, const AllotAsk& ask);
   Result<> carry_out(const AllotAsk& ask);
   // Second argument: a user wants the model here, so the limits of unordered copies don't apply.
-  Result<> copy_for_allocation(const mesh::MeshModel& model, bool told);
+  Result<> copy_for_allocation(const mesh::MeshModel& model, bool ordered);
   Result<CopyView> copy_unasked(const mesh::MeshModel& model);
+  // A node's reply to an order.
+  struct AllotReply {
+    explicit AllotReply(async::Executor executor) : done(executor) {}
+    async::Event done;
+    std::string node;  // its name
+    Result<> result;   // once the order is done
+  };
   std::shared_ptr<AllotReply> order(const mesh::NodeId& node, AllotAsk ask);
   async::Task<void> take_reply(mesh::NodeId node, AllotAsk ask, std::shared_ptr<AllotReply> into);
   async::Task<void> look_for_fences();
   // member_runtime_groups.cpp
   void make_groups(GroupConfig config);
   void groups_changed();
-  void tell_requests();
+  void publish_splits();
   void lend();
   void describe_groups(MeshView& view);
-  void tell_groups(mesh::NodeState& node_state) const;
+  void add_groups(mesh::NodeState& node_state) const;
   async::Task<void> end_groups();
   async::Task<Result<OpenTunnel>> open_tunnel(mesh::NodeId node, mesh::ContentKey model, mesh::PlanTerm of);
   Millis idle_of(const std::string& model) const;
@@ -172,18 +188,20 @@ class MemberRuntime final : private mesh::PeerEvents {
   GroupConfig group_config_;
   std::unique_ptr<GroupRunner> groups_;  // none: there is no GroupConfig
   std::unique_ptr<TunnelAcceptor> tunnels_;
-  std::vector<SplitNews> told_requests_;
+  std::vector<SplitStatus> published_splits_;
   AllotControl orders_;
-  std::unique_ptr<GroupControl> desk_;  // none: models aren't split here
+  std::unique_ptr<GroupControl> group_control_;  // none: models aren't split here
   std::unique_ptr<KeptFile> orders_file_;
   std::unique_ptr<Allotter> allotter_;    // none: only requests load models here for the mesh
   bool works_ = false;                    // workers of other nodes' models can be sandboxed here
   std::unique_ptr<DiscoveryLoop> hints_;  // none: no discovery agent
   std::optional<MachineFacts> facts_;
   bool speaks_ = false;  // announces even without facts
-  mesh::NodeState said_;
-  bool said_takes_ = true;                       // whether the announcement says that copies are accepted
+  mesh::NodeState announced_;
+  bool announced_takes_ = true;                  // whether the announcement says that copies are accepted
   std::weak_ptr<async::TaskGroup> examination_;  // while one is running
+  // Leaves or stops: gives no more orders. Shared with operations that wait.
+  const std::shared_ptr<bool> ends_ = std::make_shared<bool>(false);
   async::TaskGroup tasks_;
 };
 

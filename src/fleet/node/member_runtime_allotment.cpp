@@ -28,23 +28,36 @@ const mesh::MeshModel* model_of(const mesh::Catalog& catalog, const mesh::Conten
 }
 
 // The node hosts the model as a split, or has an order to.
-bool hosts(const mesh::NodeState& said, const mesh::ContentKey& content) {
+bool hosts(const mesh::NodeState& state, const mesh::ContentKey& content) {
   const auto is_it = [&](const auto& one) { return one.model == content; };
-  return std::ranges::any_of(said.groups, is_it) || std::ranges::any_of(said.split_orders, is_it);
+  return std::ranges::any_of(state.groups, is_it) || std::ranges::any_of(state.split_orders, is_it);
 }
 
 // The node holds the model for the mesh, or hosts it.
-bool lends(const mesh::NodeState& said, const mesh::MeshModel& model, const mesh::NodeId& node) {
-  if (hosts(said, model.content)) return true;
+bool lends(const mesh::NodeState& state, const mesh::MeshModel& model, const mesh::NodeId& node) {
+  if (hosts(state, model.content)) return true;
   return std::ranges::any_of(model.copies, [&](const mesh::ModelCopy& copy) {
     return copy.node->id == node && copy.serving != nullptr && copy.serving->lent;
   });
 }
 
+// The nodes where a model's group ends when `host` hosts it.
+std::vector<mesh::NodeId> other_hosts(const mesh::Catalog& catalog, const mesh::ContentKey& model,
+                                      const mesh::NodeId& host) {
+  std::vector<mesh::NodeId> others;
+  for (const auto& node : catalog.nodes()) {
+    if (node.id == host || !node.node_state || !mesh::is_routable(node.reach)) continue;
+    if (hosts(*node.node_state, model)) others.push_back(node.id);
+  }
+  return others;
+}
+
+std::unexpected<Error> just_left() { return fail(errc::no_mesh, "this node has just left the mesh"); }
+
 }  // namespace
 
 AllotterOptions MemberRuntime::allotter_options() const {
-  return {.idle_unload = std::max(options_.idle_unload, Millis(1000)), .told_at_start = options_.told_at_start};
+  return {.idle_unload = std::max(options_.idle_unload, Millis(1000)), .assigned_at_start = options_.assigned_at_start};
 }
 
 std::string MemberRuntime::kept_orders() const {
@@ -70,15 +83,15 @@ std::unique_ptr<Allotter> MemberRuntime::make_allotter(const AllotConfig& config
       .own = own_.id(),
       .timers = timers_,
       .actions = *config.actions,
-      .groups = desk_.get(),
-      .copy = [this](const mesh::MeshModel& model, bool told) { return copy_for_allocation(model, told); },
+      .groups = group_control_.get(),
+      .copy = [this](const mesh::MeshModel& model, bool ordered) { return copy_for_allocation(model, ordered); },
       .catalog = [this] { return gossip_.catalog(); },
       .lent = [this] { return facts_ ? lent_models(facts_->report) : std::vector<LentModel>(); },
       .kept = kept_orders(),
       .keep = [this](std::string text) { keep_orders(std::move(text)); },
       .on_change = [this] { announce(); },
       .on_new_view = [this] { on_change_(); },
-      .on_look = [this] { tell_requests(); }};
+      .on_look = [this] { publish_splits(); }};
   return std::make_unique<Allotter>(executor_, std::move(parts), allotter_options());
 }
 
@@ -86,11 +99,11 @@ void MemberRuntime::look_at_allocation() const {
   if (allotter_) allotter_->look();
 }
 
-Result<> MemberRuntime::copy_for_allocation(const mesh::MeshModel& model, bool told) {
+Result<> MemberRuntime::copy_for_allocation(const mesh::MeshModel& model, bool ordered) {
   if (!copies_ || model.content.pending) return fail(mesh::errc::not_offered, "the model can't be copied yet", "model");
-  const auto ordered = told ? copies_->order(model) : copy_unasked(model);
-  tell_of_copies();
-  return ordered ? Result<>() : std::unexpected(ordered.error());
+  const auto started = ordered ? copies_->order(model) : copy_unasked(model);
+  announce_copies();
+  return started ? Result<>() : std::unexpected(started.error());
 }
 
 // A child process without work gets the same sandbox as a worker.
@@ -146,13 +159,16 @@ Result<> MemberRuntime::carry_out(const AllotAsk& ask) {
 std::shared_ptr<MemberRuntime::AllotReply> MemberRuntime::order(const mesh::NodeId& node, AllotAsk ask) {
   auto reply = std::make_shared<AllotReply>(executor_);
   reply->node = name_of(node);
-  if (node == own_.id()) {
+  if (*ends_) {
+    reply->result = just_left();
+    reply->done.set();
+  } else if (node == own_.id()) {
     reply->result = carry_out(ask);
     if (!reply->result && reply->result.error().code == errc::assigned)
       reply->result.error().message = fmt::format("{}: {}", reply->node, reply->result.error().message);
     reply->done.set();
   } else {
-    reply->result = fail(errc::no_mesh, "this node has just left the mesh");
+    reply->result = just_left();
     tasks_.spawn("mesh: order", take_reply(node, std::move(ask), reply));
   }
   return reply;
@@ -160,51 +176,63 @@ std::shared_ptr<MemberRuntime::AllotReply> MemberRuntime::order(const mesh::Node
 
 Task<void> MemberRuntime::take_reply(mesh::NodeId node, AllotAsk ask, std::shared_ptr<AllotReply> into) {
   // Also if this node leaves the mesh meanwhile.
-  struct Told {
+  struct SetDone {
     AllotReply& reply;
-    ~Told() { reply.done.set(); }
+    ~SetDone() { reply.done.set(); }
   };
-  const Told told{*into};
+  const SetDone set_done{*into};
   auto asking = orders_.ask(node, std::move(ask));
   auto answer = co_await std::move(asking);
   if (!answer) answer.error().message = fmt::format("{}: {}", into->node, answer.error().message);
   into->result = std::move(answer);
 }
 
-Result<std::shared_ptr<MemberRuntime::AllotReply>> MemberRuntime::assign(const mesh::NodeId& node, AllotCommand command,
-                                                                         std::string_view model) {
+Task<Result<std::string>> MemberRuntime::assign(std::string node, AllotCommand command, std::string model) {
+  const auto id = find(node);
+  if (!id) co_return std::unexpected(id.error());
   AllotAsk ask{.command = command};
   std::string waits_for;
   if (command == AllotCommand::assign) {
     const auto catalog = gossip_.catalog();
     const auto found = find_model(*catalog, model);
-    if (!found) return std::unexpected(found.error());
+    if (!found) co_return std::unexpected(found.error());
     ask.name = (*found)->name;
     ask.content = (*found)->content;
     if (const auto view = allotter_ ? allotter_->view() : nullptr)
-      waits_for = why_assigned_waits(view->situation, view->rules, node, *ask.content);
+      waits_for = why_assigned_waits(view->situation, view->rules, *id, *ask.content);
   }
-  auto reply = order(node, std::move(ask));
-  reply->waits_for = std::move(waits_for);
-  return reply;
+  const auto reply = order(*id, std::move(ask));
+  co_await reply->done.wait();
+  if (!reply->result) co_return std::unexpected(reply->result.error());
+  co_return waits_for;
 }
 
-Result<std::vector<std::shared_ptr<MemberRuntime::AllotReply>>> MemberRuntime::unload(std::string_view model) {
-  const auto catalog = gossip_.catalog();
-  const auto found = find_model(*catalog, model);
-  if (!found) return std::unexpected(found.error());
-  const AllotAsk ask{.command = AllotCommand::unload, .name = (*found)->name, .content = (*found)->content};
-  std::vector<std::shared_ptr<AllotReply>> replies;
-  for (const auto& node : catalog->nodes()) {
-    const bool own = node.id == own_.id();
-    if (own ? options_.role == mesh::Role::client : !mesh::is_routable(node.reach)) continue;
-    const bool has = node.node_state && lends(*node.node_state, **found, node.id);
-    if (!own && !has) continue;
-    // This node gets the order in any case: its mark keeps the model unloaded at all nodes.
-    replies.push_back(order(node.id, ask));
-    replies.back()->had = has;
+Task<Result<MemberRuntime::Unloading>> MemberRuntime::unload(std::string model) {
+  struct Asked {
+    std::shared_ptr<AllotReply> reply;
+    bool has = false;  // holds the model for the mesh, or hosts it
+  };
+  std::vector<Asked> asked;
+  {
+    const auto catalog = gossip_.catalog();
+    const auto found = find_model(*catalog, model);
+    if (!found) co_return std::unexpected(found.error());
+    const AllotAsk ask{.command = AllotCommand::unload, .name = (*found)->name, .content = (*found)->content};
+    for (const auto& node : catalog->nodes()) {
+      const bool own = node.id == own_.id();
+      if (own ? options_.role == mesh::Role::client : !mesh::is_routable(node.reach)) continue;
+      const bool has = node.node_state && lends(*node.node_state, **found, node.id);
+      // This node gets the order in any case: its mark keeps the model unloaded at all nodes.
+      if (own || has) asked.push_back({order(node.id, ask), has});
+    }
   }
-  return replies;
+  Unloading unloading;
+  for (const auto& [reply, has] : asked) {
+    co_await reply->done.wait();
+    if (reply->result && has) unloading.accepted.push_back(reply->node);
+    if (!reply->result) unloading.refused.push_back(reply->result.error());
+  }
+  co_return unloading;
 }
 
 Result<> MemberRuntime::may_take_away(const mesh::ContentKey& content, std::string_view name) {
@@ -215,53 +243,74 @@ Result<> MemberRuntime::may_take_away(const mesh::ContentKey& content, std::stri
               "model");
 }
 
-Result<> MemberRuntime::may_unload(const ModelName& model) {
+Task<Result<>> MemberRuntime::may_unload(ModelName model) {
   const auto catalog = gossip_.catalog();
   const auto content = own_content(*catalog, model.value(), own_.id());
   auto may = content ? may_take_away(*content, model.value()) : Result<>();
   if (!may) may.error().message = fmt::format("{}: {}", name_of(own_.id()), may.error().message);
-  return may;
+  co_return may;
 }
 
-void MemberRuntime::unloaded_here(const std::vector<ModelName>& models) {
-  if (!allotter_) return;
+Task<Result<>> MemberRuntime::unloaded_here(std::vector<ModelName> models) {
+  if (!allotter_) co_return Result<>();
   const auto catalog = gossip_.catalog();
   std::vector<mesh::ContentKey> contents;
   for (const auto& model : models) {
     if (const auto content = own_content(*catalog, model.value(), own_.id())) contents.push_back(*content);
   }
   allotter_->unload(contents);
+  co_return Result<>();
 }
 
-std::shared_ptr<MemberRuntime::AllotReply> MemberRuntime::end_split(const mesh::NodeId& host,
-                                                                    const mesh::ContentKey& model) {
-  return order(host, {.command = AllotCommand::end_split, .content = model});
-}
-
-Result<MemberRuntime::SplitOrdering> MemberRuntime::split(std::string_view model,
-                                                          const std::vector<mesh::NodeId>& nodes) {
+Task<Result<MemberRuntime::Split>> MemberRuntime::split(std::string model, std::vector<std::string> nodes) {
+  std::vector<mesh::NodeId> ids;
+  for (const auto& node : nodes) {
+    const auto found = find(node);
+    if (!found) co_return std::unexpected(found.error());
+    ids.push_back(*found);
+  }
   const auto catalog = gossip_.catalog();
   const auto found = find_model(*catalog, model);
-  if (!found) return std::unexpected(found.error());
-  const auto& content = (*found)->content;
+  if (!found) co_return std::unexpected(found.error());
+  const auto content = (*found)->content;
   // An existing host of this split stays its host: free memory changes all the time.
-  auto host = host_over(*catalog, content, nodes);
+  auto host = host_over(*catalog, content, ids);
   if (!host) {
-    const auto plan = plan_by_hand(make_situation(*catalog, timers_.now()), content, nodes);
-    if (!plan) return std::unexpected(plan.error());
+    const auto plan = plan_by_hand(make_situation(*catalog, timers_.now()), content, ids);
+    if (!plan) co_return std::unexpected(plan.error());
     host = plan->host;
   }
-  AllotAsk ask{.command = AllotCommand::split,
-               .name = (*found)->name,
-               .content = content,
-               .nodes = nodes,
-               .stamp = mesh::next_stamp(*catalog, content)};
-  SplitOrdering ordering{.host = *host, .ask = std::move(ask), .others = {}};
-  for (const auto& node : catalog->nodes()) {
-    if (node.id == *host || !node.node_state || !mesh::is_routable(node.reach)) continue;
-    if (hosts(*node.node_state, content)) ordering.others.push_back(node.id);
+  const auto others = other_hosts(*catalog, content, *host);
+  const auto begun = order(*host, {.command = AllotCommand::split,
+                                   .name = (*found)->name,
+                                   .content = content,
+                                   .nodes = ids,
+                                   .stamp = mesh::next_stamp(*catalog, content)});
+  const auto ends = ends_;
+  co_await begun->done.wait();
+  if (!begun->result) co_return std::unexpected(begun->result.error());
+  std::ranges::sort(ids);
+  Split split{*host, content, std::move(ids)};
+  const AllotAsk end{.command = AllotCommand::end_split, .content = content};
+  for (const auto& other : others) {
+    if (*ends) co_return just_left();
+    const auto ended = order(other, end);
+    co_await ended->done.wait();
+    if (ended->result) continue;
+    // The group of that node remains, so the new one is ended: there must not be two.
+    if (!*ends) {
+      const auto taken_back = order(*host, end);
+      co_await taken_back->done.wait();
+    }
+    co_return std::unexpected(ended->result.error());
   }
-  return ordering;
+  co_return split;
+}
+
+Task<Result<>> MemberRuntime::end_split(Split split) {
+  const auto reply = order(split.host, {.command = AllotCommand::end_split, .content = split.model});
+  co_await reply->done.wait();
+  co_return reply->result;
 }
 
 }  // namespace corral::fleet

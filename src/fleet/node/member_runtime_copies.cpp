@@ -36,14 +36,14 @@ Result<const mesh::MeshModel*> MemberRuntime::find_model(const mesh::Catalog& ca
   return std::unexpected(why_not_found(catalog, name, found, timers_.now()));
 }
 
-Result<CopyView> MemberRuntime::copy(std::string_view model) {
-  if (!copies_) return fail(errc::no_mesh, "this node has no storage for copies");
+async::Task<Result<CopyView>> MemberRuntime::copy(std::string model) {
+  if (!copies_) co_return fail(errc::no_mesh, "this node has no storage for copies");
   const auto catalog = gossip_.catalog();
   const auto found = find_model(*catalog, model);
-  if (!found) return std::unexpected(found.error());
+  if (!found) co_return std::unexpected(found.error());
   auto ordered = copies_->order(**found);
-  tell_of_copies();
-  return ordered;
+  announce_copies();
+  co_return ordered;
 }
 
 Result<CopyView> MemberRuntime::copy_unasked(const mesh::MeshModel& model) {
@@ -67,16 +67,16 @@ Result<CopyView> MemberRuntime::copy_unasked(const mesh::MeshModel& model) {
   return copies_->order_for_allocation(model, facts_ ? facts_->disk_free : 0);
 }
 
-Result<> MemberRuntime::cancel_copy(std::string_view model) {
+async::Task<Result<>> MemberRuntime::cancel_copy(std::string model) {
   if (copies_) {
     for (const auto& copy : copies_->list()) {
       if (copy.model != model && !to_hex(copy.content).starts_with(model)) continue;
       copies_->cancel(copy.content);
       on_change_();
-      return {};
+      co_return Result<>();
     }
   }
-  return fail(models::errc::model_not_found, fmt::format("there is no copy of '{}'", model), "model");
+  co_return fail(models::errc::model_not_found, fmt::format("there is no copy of '{}'", model), "model");
 }
 
 }  // namespace corral::fleet

@@ -95,7 +95,11 @@ class PresenceFixture : public testing::Test {
         loop_.executor(), timers_, member.options, std::move(*membership), seeds, [] {}, MakeHints(), place,
         member.allotment, member.groups);
     member.runtime->start();
-    member.runtime->tell(member.facts);
+    member.runtime->set_facts(member.facts);
+  }
+  template <typename T>
+  T wait(async::Task<T> task) {
+    return async::run_blocking(loop_, std::move(task));
   }
   Member& member(char name) { return *members_.at(static_cast<std::size_t>(name - 'a')); }
   std::filesystem::path copies_of(const Member& member) const {
@@ -121,12 +125,12 @@ class PresenceFixture : public testing::Test {
   }
 
   // Output and exit code of the inspector of `member` after it has entered its sandbox; -1: it never ends.
-  static void looks(Member& member, std::string says, int exit) {
-    member.spawner.script = [says = std::move(says),
+  static void looks(Member& member, std::string output, int exit) {
+    member.spawner.script = [output = std::move(output),
                              exit](std::shared_ptr<proc::FakeProcess> process) -> async::Task<void> {
       const bool has_files = process->spec().argv.size() > 2;
       process->print("locked");
-      if (has_files && !says.empty()) process->print(says);
+      if (has_files && !output.empty()) process->print(output);
       if (!has_files || exit >= 0) process->exit(has_files ? exit : 0);
       co_return;
     };
@@ -155,7 +159,7 @@ class PresenceFixture : public testing::Test {
     member.facts.catalog = std::make_shared<const models::Catalog>(std::move(all), std::vector<models::Problem>(),
                                                                    std::vector<models::Problem>());
     member.facts.contents[info.name] = content;
-    member.runtime->tell(member.facts);
+    member.runtime->set_facts(member.facts);
     EXPECT_TRUE(until(
         [&] { return std::ranges::all_of(members_, [&](auto& one) { return find(*one, content) != nullptr; }); }));
     return content;

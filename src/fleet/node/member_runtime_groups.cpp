@@ -15,10 +15,10 @@ using async::Task;
 namespace {
 
 // Lent memory of the pool for a share: that of the GPU, if there is one.
-std::uint64_t lent_bytes(const mesh::NodeState& said) {
-  const bool gpu = std::ranges::any_of(said.memory, &mesh::MemoryReport::gpu);
+std::uint64_t lent_bytes(const mesh::NodeState& state) {
+  const bool gpu = std::ranges::any_of(state.memory, &mesh::MemoryReport::gpu);
   std::uint64_t bytes = 0;
-  for (const auto& memory : said.memory)
+  for (const auto& memory : state.memory)
     if (memory.gpu == gpu) bytes += std::min(memory.lent, memory.total);
   return bytes;
 }
@@ -44,7 +44,7 @@ void MemberRuntime::make_groups(GroupConfig config) {
                  .model_name = [this](const mesh::ContentKey& model) { return model_name_of(model); },
                  .seed = seed});
   groups_->on_change([this] { groups_changed(); });
-  desk_ = std::make_unique<RunnerGroupControl>(
+  group_control_ = std::make_unique<RunnerGroupControl>(
       *groups_, [this](const std::string& name) { return idle_of(name); },
       [this](const mesh::ContentKey& model) { return now_called(model); });
   if (group_config_.report_to) group_config_.report_to(&groups_->reports());
@@ -55,34 +55,34 @@ void MemberRuntime::make_groups(GroupConfig config) {
 }
 
 void MemberRuntime::groups_changed() {
-  tell_requests();
+  publish_splits();
   look_at_allocation();
   announce();
   on_change_();
 }
 
-void MemberRuntime::tell_requests() {
-  if (!group_config_.tell_requests) return;
-  std::vector<SplitNews> news;
+void MemberRuntime::publish_splits() {
+  if (!group_config_.publish_splits) return;
+  std::vector<SplitStatus> splits;
   if (groups_)
     for (const auto& hosted : groups_->hosted()) {
-      news.push_back(news_of(hosted));
-      news.back().model = now_called(hosted.plan.model);
+      splits.push_back(split_status_of(hosted));
+      splits.back().model = now_called(hosted.plan.model);
     }
   if (const auto allotment = allotter_ ? allotter_->view() : nullptr) {
-    for (auto& coming : news_of(*allotment)) {
-      if (std::ranges::find(news, coming.model, &SplitNews::model) != news.end()) continue;
+    for (auto& coming : split_status_of(*allotment)) {
+      if (std::ranges::find(splits, coming.model, &SplitStatus::model) != splits.end()) continue;
       coming.name = own_name_of(coming.model);
-      news.push_back(std::move(coming));
+      splits.push_back(std::move(coming));
     }
   }
-  if (news == told_requests_) return;
-  told_requests_ = news;
-  group_config_.tell_requests(std::move(news));
+  if (splits == published_splits_) return;
+  published_splits_ = splits;
+  group_config_.publish_splits(std::move(splits));
 }
 
 // A group that is being started is announced as a load, so that requests of all nodes come here and wait.
-void MemberRuntime::tell_groups(mesh::NodeState& node_state) const {
+void MemberRuntime::add_groups(mesh::NodeState& node_state) const {
   if (!groups_) return;
   for (const auto& hosted : groups_->hosted()) {
     const bool made = hosted.under_way || !hosted.wrong_since || timers_.now() - *hosted.wrong_since < kSplitPatience;
@@ -98,7 +98,7 @@ void MemberRuntime::tell_groups(mesh::NodeState& node_state) const {
 }
 
 void MemberRuntime::lend() {
-  if (groups_) groups_->lend(lent_bytes(said_));
+  if (groups_) groups_->lend(lent_bytes(announced_));
 }
 
 void MemberRuntime::describe_groups(MeshView& view) {
@@ -123,7 +123,7 @@ Task<void> MemberRuntime::end_groups() {
   co_await groups_->stop();
   co_await tunnels_->stop();
   if (group_config_.report_to) group_config_.report_to(nullptr);
-  tell_requests();
+  publish_splits();
 }
 
 Task<Result<OpenTunnel>> MemberRuntime::open_tunnel(mesh::NodeId node, mesh::ContentKey model, mesh::PlanTerm of) {
@@ -175,8 +175,8 @@ std::string MemberRuntime::model_name_of(const mesh::ContentKey& model) {
 
 std::string MemberRuntime::llama_of(const mesh::NodeId& node) const {
   if (node == own_.id()) return options_.llama_version;
-  const auto* said = gossip_.book().find(node);
-  return said != nullptr && said->statement ? said->statement->engine : std::string();
+  const auto* announcement = gossip_.store().find(node);
+  return announcement != nullptr && announcement->statement ? announcement->statement->engine : std::string();
 }
 
 }  // namespace corral::fleet

@@ -28,17 +28,15 @@ TEST_F(CopiesOfMembers, AModelThatIsOrderedComesUnderItsName) {
   auto &a = member('a'), &b = member('b');
   const auto content = have(a, "m", "abc");
   EXPECT_FALSE(copy_to(b, content));
-  ASSERT_TRUE(b.runtime->copy("m"));
+  ASSERT_TRUE(wait(b.runtime->copy("m")));
   ASSERT_TRUE(until([&] { return copy_to(b, content)->state == CopyState::done; })) << copy_to(b, content)->problem;
   EXPECT_FALSE(copy_to(b, content)->by_allocation);
   // And, in a moment, under no other.
   const auto files = [&] {
     std::vector<std::string> found;
     std::error_code gone;
-    // A folder may go while it is read.
-    std::filesystem::recursive_directory_iterator entry(copies_of(b), gone), last;
-    for (; !gone && entry != last; entry.increment(gone))
-      if (std::error_code none; entry->is_regular_file(none)) found.push_back(entry->path().filename());
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(copies_of(b), gone))
+      if (entry.is_regular_file(gone)) found.push_back(entry.path().filename());
     return found;
   };
   EXPECT_TRUE(until([&] { return files() == std::vector<std::string>{"m.gguf"}; }));
@@ -70,12 +68,12 @@ TEST_F(CopiesOfMembers, WhereNobodyCanLookAtFilesTheAllocationFindsNoPlace) {
   };
   EXPECT_TRUE(takes());
   looks_at_nothing(b);
-  ASSERT_TRUE(b.runtime->copy("m"));
+  ASSERT_TRUE(wait(b.runtime->copy("m")));
   ASSERT_TRUE(until([&] { return copy_to(b, content)->state == CopyState::failed; }));
   EXPECT_THAT(copy_to(b, content)->problem, HasSubstr("seccomp"));
   EXPECT_TRUE(until([&] { return !takes(); }));
   looks(b, "", 0);
-  ASSERT_TRUE(b.runtime->copy("m"));
+  ASSERT_TRUE(wait(b.runtime->copy("m")));
   EXPECT_TRUE(until([&] { return copy_to(b, content)->state == CopyState::done; }));
   EXPECT_TRUE(until(takes));
 }
@@ -121,7 +119,7 @@ TEST_F(OrdersOfMembers, WhatTheOwnerUnloadsIsToldAtOnceAndKeptWhenTheDiskCan) {
     names.emplace_back(name);
   }
   std::ranges::sort(contents);
-  a.runtime->unloaded_here(names);
+  ASSERT_TRUE(wait(a.runtime->unloaded_here(names)));
   EXPECT_TRUE(until([&] { return unloads(a) == contents; }));
   const auto file = a.options.folder / kOrdersFile;
   EXPECT_FALSE(std::filesystem::exists(file)) << "the mesh waits for no disk";
@@ -130,9 +128,9 @@ TEST_F(OrdersOfMembers, WhatTheOwnerUnloadsIsToldAtOnceAndKeptWhenTheDiskCan) {
   a.runtime.reset();
   AllotMarks kept;
   kept.read(**read_state_file(file), timers_.now());
-  mesh::NodeState said;
-  kept.tell(said);
-  EXPECT_EQ(said.unloads, contents);
+  mesh::NodeState state;
+  kept.add_to(state);
+  EXPECT_EQ(state.unloads, contents);
 }
 
 // With the name that it was given, the command of the refusal was ambiguous, and an owner's unload didn't last.
@@ -144,29 +142,45 @@ TEST_F(OrdersOfMembers, AnAssignedModelIsNotUnloadedByItsOwnerEither) {
   });
   auto& a = member('a');
   have(a, "m", "weights");
-  EXPECT_TRUE(a.runtime->may_unload(ModelName("m")));
-  const auto assigned = a.runtime->assign(a.id(), AllotCommand::assign, "m");
-  ASSERT_TRUE(assigned && (*assigned)->result);
+  EXPECT_TRUE(wait(a.runtime->may_unload(ModelName("m"))));
+  ASSERT_TRUE(wait(a.runtime->assign(mesh::to_text(a.id()), AllotCommand::assign, "m")));
   const auto shown = a.runtime->gossip().catalog()->names().shown(a.id());
   EXPECT_NE(shown, "vm");
-  const auto refused = a.runtime->may_unload(ModelName("m"));
+  const auto refused = wait(a.runtime->may_unload(ModelName("m")));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, errc::assigned);
   EXPECT_EQ(refused.error().message,
             shown + ": it is assigned to m and keeps it: free it first with `corral mesh assign " + shown + " auto`");
-  const auto everywhere = a.runtime->unload("m");
-  ASSERT_TRUE(everywhere && !everywhere->empty());
-  ASSERT_FALSE(everywhere->front()->result);
-  EXPECT_EQ(everywhere->front()->result.error().message, refused.error().message);
-  ASSERT_TRUE(a.runtime->assign(a.id(), AllotCommand::release, ""));
-  EXPECT_TRUE(a.runtime->may_unload(ModelName("m")));
+  const auto everywhere = wait(a.runtime->unload("m"));
+  ASSERT_TRUE(everywhere && !everywhere->refused.empty());
+  EXPECT_EQ(everywhere->refused.front().message, refused.error().message);
+  ASSERT_TRUE(wait(a.runtime->assign(mesh::to_text(a.id()), AllotCommand::release, "")));
+  EXPECT_TRUE(wait(a.runtime->may_unload(ModelName("m"))));
+}
+
+// The task of such an order outlived the group of tasks that it belonged to.
+TEST_F(OrdersOfMembers, ANodeThatHasStoppedGivesNoMoreOrders) {
+  come_together(2, [this](unsigned number, NodeOptions&) {
+    auto& member = *members_[number];
+    member.allotment = {.actions = &actions_, .disk = &member.disk};
+  });
+  auto &a = member('a'), &b = member('b');
+  const mesh::ContentKey model{have(a, "m", "weights"), false};
+  EXPECT_TRUE(wait(a.runtime->end_split({a.id(), model, {}})));
+  wait(a.runtime->stop());
+  for (const auto& host : {a.id(), b.id()}) {
+    const auto refused = wait(a.runtime->end_split({host, model, {}}));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::no_mesh);
+  }
+  a.runtime.reset();
 }
 
 class SplitsOfMembers : public PresenceFixture {
  protected:
   ~SplitsOfMembers() override { end(); }
   NoActions actions_;
-  std::vector<SplitNews> news_;  // of a
+  std::vector<SplitStatus> splits_;  // of a
 };
 
 // A large file takes a minute to be hashed. Until then it counts as the one of that name and size that another node
@@ -177,18 +191,18 @@ TEST_F(SplitsOfMembers, RequestsKnowAModelByItsNameHereBeforeItIsHashed) {
     member.allotment = {.actions = &actions_, .disk = &member.disk};
     member.groups.processes = &actions_;
     member.groups.disk = &member.disk;
-    if (number == 0) member.groups.tell_requests = [this](std::vector<SplitNews> all) { news_ = std::move(all); };
+    if (number == 0) member.groups.publish_splits = [this](std::vector<SplitStatus> all) { splits_ = std::move(all); };
   });
   auto &a = member('a'), &b = member('b');
   have(b, "m", "weights", 40ull << 30);
   const auto knows = [this](const std::string& name) {
-    return until([&] { return news_.size() == 1 && news_.front().name == name; });
+    return until([&] { return splits_.size() == 1 && splits_.front().name == name; });
   };
   EXPECT_TRUE(knows(""));
   a.facts.catalog = b.facts.catalog;
-  a.runtime->tell(a.facts);
+  a.runtime->set_facts(a.facts);
   EXPECT_TRUE(knows("m"));
-  EXPECT_EQ(news_.front().state, SplitNews::State::coming);
+  EXPECT_EQ(splits_.front().state, SplitStatus::State::coming);
 }
 
 TEST_F(SplitsOfMembers, WhoExaminesANodeWhoseDiskHangsIsToldSo) {

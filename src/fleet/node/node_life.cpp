@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "fleet/node/node_impl.h"
+#include "fleet/base/errors.h"
+#include "fleet/node/member_runtime.h"
+#include "fleet/node/node.h"
 #include "mesh/identity/errors.h"
 #include "mesh/net/tls/tls_network.h"
 
@@ -10,16 +12,34 @@ namespace corral::fleet {
 
 using async::Task;
 
-void Node::Impl::expect_mesh() {
+namespace {
+
+constexpr Millis kBetweenViews{50};
+constexpr Millis kFirstStates{10'000};  // as long as gossip waits for first announcements
+
+}  // namespace
+
+void Node::expect_mesh() {
   mesh::KnownNode others;
-  others.expected_until = timers_.now() + kFirstWords;
+  others.expected_until = timers_.now() + kFirstStates;
   expected_ = mesh::make_catalog({std::move(others)});
-  auto made = std::make_shared<MeshView>(*view_);
+  auto made = std::make_shared<MeshView>(*view());
   made->catalog = expected_;
+  const MutexLock lock(view_mutex_);
   view_ = std::move(made);
 }
 
-Task<Result<MeshViewPtr>> Node::Impl::create() {
+Error Node::busy() {
+  return {make_error_code(errc::change_runs), "this node is just founding, joining or leaving a mesh"};
+}
+
+Result<> Node::may_begin(const Change& change) const {
+  if (!change.alone()) return std::unexpected(busy());
+  if (!runtime_ && !has_membership(options_)) return {};
+  return fail(errc::in_a_mesh, "this node is in a mesh already; leave it first with corral mesh leave");
+}
+
+Task<Result<MeshViewPtr>> Node::found_mesh() {
   const Change change(*this);
   if (auto may = may_begin(change); !may) co_return std::unexpected(may.error());
   if (bootstrap_) bootstrap_->cut();
@@ -32,14 +52,14 @@ Task<Result<MeshViewPtr>> Node::Impl::create() {
   co_return view();
 }
 
-Task<Result<MeshViewPtr>> Node::Impl::join(mesh::JoinToken token, OnJoinProgress progress) {
+Task<Result<MeshViewPtr>> Node::enter_with(mesh::JoinToken token, OnJoinProgress progress) {
   const Change change(*this);
   if (auto may = may_begin(change); !may) co_return std::unexpected(may.error());
   if (bootstrap_) bootstrap_->cut();
   auto key = own_key(options_);
   if (!key) co_return std::unexpected(key.error());
   const Joining joining(*this);
-  mesh::TlsNetwork network(loop.executor(), *key, timers_);
+  mesh::TlsNetwork network(loop_.executor(), *key, timers_);
   mesh::JoinOptions join_options;
   join_options.on_step = [&](mesh::JoinStep step, const mesh::Address& address) {
     if (progress) progress({step, address, limit_of(step, join_options)});
@@ -54,20 +74,20 @@ Task<Result<MeshViewPtr>> Node::Impl::join(mesh::JoinToken token, OnJoinProgress
   co_return view();
 }
 
-Task<Result<>> Node::Impl::leave() {
+Task<Result<>> Node::leave_mesh() {
   if (changing_) co_return std::unexpected(busy());
   if (!runtime_ && phase_ != MeshPhase::broken && !has_membership(options_)) co_return std::unexpected(no_mesh());
-  const auto done = std::make_shared<async::Event>(loop.executor());
+  const auto done = std::make_shared<async::Event>(loop_.executor());
   leaving_.spawn("mesh: leave", leave_now(done));
   co_await done->wait();
   co_return Result<>();
 }
 
-Task<void> Node::Impl::leave_now(std::shared_ptr<async::Event> done) {
+Task<void> Node::leave_now(std::shared_ptr<async::Event> done) {
   const Change change(*this);
   const bool keeps_key = runtime_ && !options_.identity.empty();
   if (runtime_) {
-    if (peers_changed) peers_changed(nullptr);
+    if (peers_changed_) peers_changed_(nullptr);
     auto gone = std::move(runtime_);
     set_phase(MeshPhase::none);
     co_await gone->leave();
@@ -88,7 +108,15 @@ Task<void> Node::Impl::leave_now(std::shared_ptr<async::Event> done) {
   done->set();
 }
 
-void Node::Impl::restore() {
+Task<std::vector<Finding>> Node::find_problems() {
+  // Leaving the mesh destroys its peers, so it must wait.
+  const Change change(*this);
+  Examination found;
+  if (runtime_ && change.alone()) found = co_await runtime_->examine();
+  co_return examine(*view(), options_, found);
+}
+
+void Node::restore() {
   if (runtime_ || !has_membership(options_)) return;
   auto membership = open_membership(options_);
   if (!membership) {
@@ -101,16 +129,14 @@ void Node::Impl::restore() {
   enter(std::move(*membership), {});
 }
 
-NodeOptions Node::Impl::resumed() const { return record_ && !given_.joins ? with_record(given_, *record_) : given_; }
-
-void Node::Impl::keep_start_if_joined() {
+void Node::keep_start_if_joined() {
   if (!given_.joins || !runtime_) return;
   auto record = record_of(given_);
   if (record_ != record) keep_start(given_.folder, record);
   record_ = std::move(record);
 }
 
-void Node::Impl::change(NodeOptions options) {
+void Node::apply(NodeOptions options) {
   // The listen address and the identity are fixed until a restart.
   options.folder = options_.folder;
   options.listen = options_.listen;
@@ -123,9 +149,9 @@ void Node::Impl::change(NodeOptions options) {
   publish();
 }
 
-Task<void> Node::Impl::stop() {
+Task<void> Node::end() {
   co_await leaving_.join();
-  if (runtime_ && peers_changed) peers_changed(nullptr);
+  if (runtime_ && peers_changed_) peers_changed_(nullptr);
   if (runtime_) co_await runtime_->stop();
   tasks_.cancel();
   co_await tasks_.join();
@@ -134,7 +160,7 @@ Task<void> Node::Impl::stop() {
   publishing_ = true;  // no more views
 }
 
-Millis Node::Impl::limit_of(mesh::JoinStep step, const mesh::JoinOptions& options) {
+Millis Node::limit_of(mesh::JoinStep step, const mesh::JoinOptions& options) {
   const mesh::TlsOptions tls;
   switch (step) {
     case mesh::JoinStep::dial:
@@ -150,7 +176,7 @@ Millis Node::Impl::limit_of(mesh::JoinStep step, const mesh::JoinOptions& option
   return {};
 }
 
-Result<> Node::Impl::begin(mesh::SigningKey key, mesh::MemberSet members, const std::vector<mesh::Address>& seeds) {
+Result<> Node::begin(mesh::SigningKey key, mesh::MemberSet members, const std::vector<mesh::Address>& seeds) {
   auto membership = begin_membership(options_, std::move(key), std::move(members));
   if (!membership) return std::unexpected(membership.error());
   // Of a membership whose other files are lost.
@@ -161,24 +187,24 @@ Result<> Node::Impl::begin(mesh::SigningKey key, mesh::MemberSet members, const 
   return {};
 }
 
-void Node::Impl::enter(Membership membership, const std::vector<mesh::Address>& seeds) {
+void Node::enter(Membership membership, const std::vector<mesh::Address>& seeds) {
   looks_ = false;
   problem_.clear();
   expected_.reset();
   runtime_ = std::make_unique<MemberRuntime>(
-      loop.executor(), timers_, options_, std::move(membership), seeds, [this] { publish_soon(); }, make_hints, copies,
-      allotment, groups);
-  if (peers_changed) peers_changed(&runtime_->peers());
+      loop_.executor(), timers_, options_, std::move(membership), seeds, [this] { publish_soon(); }, make_hints_,
+      copies_, allotment_, groups_);
+  if (peers_changed_) peers_changed_(&runtime_->peers());
   runtime_->start();
   keep_start_if_joined();
   set_phase(MeshPhase::member);
 }
 
-Task<void> Node::Impl::meet() {
+Task<void> Node::meet() {
   auto key = own_key(options_);
-  if (!key) co_return tell_of_meeting(key.error().message);
+  if (!key) co_return report_bootstrap_problem(key.error().message);
   self_ = key->id();
-  bootstrap_ = std::make_unique<StaticBootstrap>(loop.executor(), timers_, std::move(*key), options_.peers);
+  bootstrap_ = std::make_unique<StaticBootstrap>(loop_.executor(), timers_, std::move(*key), options_.peers);
   looks_ = true;
   set_phase(MeshPhase::joining);
   const auto next = [this] {
@@ -192,26 +218,27 @@ Task<void> Node::Impl::meet() {
   publish();
 }
 
-void Node::Impl::enter_met(std::optional<mesh::MemberSet> joined) {
+void Node::enter_met(std::optional<mesh::MemberSet> joined) {
   const Change change(*this);
   if (!looks_ || !may_begin(change)) return;
   if (phase_ == MeshPhase::none) set_phase(MeshPhase::joining);
   const bool founds = !joined && options_.may_found && bootstrap_->founds();
   if (founds) joined.emplace(configured_founding(bootstrap_->key().public_key()));
-  if (!joined) return tell_of_meeting(bootstrap_->problem());
-  if (auto begun = begin(bootstrap_->key(), *joined, {}); !begun) return tell_of_meeting(begun.error().message);
+  if (!joined) return report_bootstrap_problem(bootstrap_->problem());
+  if (auto begun = begin(bootstrap_->key(), *joined, {}); !begun)
+    return report_bootstrap_problem(begun.error().message);
   log::info("mesh", "{} mesh {} with the nodes of mesh_peers", founds ? "founded" : "joined",
             mesh::short_text(joined->mesh()));
 }
 
-void Node::Impl::tell_of_meeting(std::string problem) {
+void Node::report_bootstrap_problem(std::string problem) {
   if (problem == problem_) return;
   problem_ = std::move(problem);
   log::warning("mesh", "{}", problem_);
   publish();
 }
 
-void Node::Impl::publish() {
+void Node::publish() {
   auto made = std::make_shared<MeshView>();
   made->phase = phase_;
   made->problem = problem_;
@@ -226,18 +253,18 @@ void Node::Impl::publish() {
   }
   MeshViewPtr view = std::move(made);
   {
-    const std::scoped_lock lock(view_mutex_);
+    const MutexLock lock(view_mutex_);
     view_ = view;
   }
-  if (changed) changed(std::move(view));
+  if (changed_) changed_(std::move(view));
 }
 
-Task<void> Node::Impl::publish_later() {
+Task<void> Node::publish_later() {
   const auto next = last_publish_ + kBetweenViews;
   if (next > timers_.now()) {
     co_await timers_.sleep_until(next);
   } else {
-    co_await async::asio::post(loop.executor(), async::use_task);
+    co_await async::asio::post(loop_.executor(), async::use_task);
   }
   publishing_ = false;
   last_publish_ = timers_.now();

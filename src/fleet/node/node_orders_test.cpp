@@ -69,7 +69,7 @@ class NodeOrdersTest : public NodesFixture {
       EXPECT_TRUE(wait(node.create()));
       EXPECT_TRUE(until([&] { return node.view()->listening.has_value(); }));
     } else {
-      const auto token = wait(nodes_.front()->invite(std::chrono::hours(1)));
+      const auto token = wait(nodes_.front()->ask(&MemberRuntime::invite, std::chrono::hours(1)));
       EXPECT_TRUE(wait(node.join(*mesh::parse_token(token->text), {})));
     }
     MachineFacts facts;
@@ -84,11 +84,11 @@ class NodeOrdersTest : public NodesFixture {
                                                             std::vector<models::Problem>());
     facts.memory = {{.id = "ram", .name = "RAM", .total = 16ull << 30, .available = 16ull << 30}};
     facts.disk_free = 1ull << 40;
-    node.tell(facts);
+    node.set_facts(facts);
     return node;
   }
   // What `node` says, as `at` knows it.
-  static std::shared_ptr<const mesh::NodeState> said(const Node& at, std::string_view node) {
+  static std::shared_ptr<const mesh::NodeState> announced(const Node& at, std::string_view node) {
     const auto view = at.view();
     const auto found = find_node(*view, std::string(node));
     if (!found || !view->catalog || (*found)->reach == mesh::Reach::away) return nullptr;
@@ -96,7 +96,7 @@ class NodeOrdersTest : public NodesFixture {
     return known == nullptr ? nullptr : known->node_state;
   }
   static bool has_order(const Node& at, std::string_view node) {
-    const auto words = said(at, node);
+    const auto words = announced(at, node);
     return words && !words->split_orders.empty();
   }
 
@@ -111,26 +111,26 @@ TEST_F(NodeOrdersTest, WhoIsAskedForANewSplitAgreesBeforeTheOldOneEnds) {
   for (const auto* at : {&a, &b, &c}) {
     ASSERT_TRUE(until([&] {
       return std::ranges::all_of(std::array{"a", "b", "c"}, [&](const char* name) {
-        const auto words = said(*at, name);
+        const auto words = announced(*at, name);
         return words && words->works && words->memory.size() == 1 &&
                words->models.size() == (name[0] == 'a' ? 0u : 1u) && words->links.size() == 2;
       });
     }));
   }
-  const auto first = wait(b.split("m", {"b", "a"}));
+  const auto first = wait(b.ask(&MemberRuntime::split, "m", {"b", "a"}));
   ASSERT_TRUE(first) << first.error().message;
   ASSERT_TRUE(until([&] { return has_order(a, "b"); }));
 
-  const auto refused = wait(a.split("m", {"c", "a"}));
+  const auto refused = wait(a.ask(&MemberRuntime::split, "m", {"c", "a"}));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, errc::not_admin_here);
   // What b says after that.
-  ASSERT_TRUE(wait(a.assign("b", AllotCommand::nothing, "")));
+  ASSERT_TRUE(wait(a.ask(&MemberRuntime::assign, "b", AllotCommand::nothing, "")));
   ASSERT_TRUE(until([&] {
-    const auto words = said(a, "b");
+    const auto words = announced(a, "b");
     return words && words->order && !words->split_orders.empty();
   }));
-  ASSERT_TRUE(wait(a.assign("b", AllotCommand::release, "")));
+  ASSERT_TRUE(wait(a.ask(&MemberRuntime::assign, "b", AllotCommand::release, "")));
 
   // Where it is agreed to, the old one ends.
   NodeOptions options;
@@ -139,11 +139,11 @@ TEST_F(NodeOrdersTest, WhoIsAskedForANewSplitAgreesBeforeTheOldOneEnds) {
   options.name = "c";
   options.admin = true;
   c.change(options);
-  const auto second = wait(a.split("m", {"c", "a"}));
+  const auto second = wait(a.ask(&MemberRuntime::split, "m", {"c", "a"}));
   ASSERT_TRUE(second) << second.error().message;
   ASSERT_TRUE(until([&] {
-    const auto words = said(a, "c");
-    return words && words->split_orders.size() == 1 && words->split_orders.front().stamp == 2 && said(a, "b") &&
+    const auto words = announced(a, "c");
+    return words && words->split_orders.size() == 1 && words->split_orders.front().stamp == 2 && announced(a, "b") &&
            !has_order(a, "b");
   }));
 }

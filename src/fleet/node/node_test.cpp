@@ -42,7 +42,7 @@ class NodeTest : public NodesFixture {
     return node;
   }
   mesh::JoinToken token_of(Node& node) {
-    const auto made = wait(node.invite(std::chrono::hours(1)));
+    const auto made = wait(node.ask(&MemberRuntime::invite, std::chrono::hours(1)));
     EXPECT_TRUE(made) << made.error().message;
     return *mesh::parse_token(made->text);
   }
@@ -52,7 +52,7 @@ TEST_F(NodeTest, WithoutAMeshThereIsNoFileAndNothingRuns) {
   auto& node = start("a");
   EXPECT_EQ(node.view()->phase, MeshPhase::none);
   EXPECT_FALSE(std::filesystem::exists(folder_ / "a"));
-  EXPECT_EQ(wait(node.invite(std::chrono::hours(1))).error().code, errc::no_mesh);
+  EXPECT_EQ(wait(node.ask(&MemberRuntime::invite, std::chrono::hours(1))).error().code, errc::no_mesh);
   EXPECT_EQ(wait(node.leave()).error().code, errc::no_mesh);
   EXPECT_FALSE(std::filesystem::exists(folder_ / "a"));
 }
@@ -99,7 +99,7 @@ TEST_F(NodeTest, AWorkerThatJoinedAtItsStartStaysOneUntilItLeaves) {
   with.role = mesh::Role::worker;
   with.wants = parse_wants("m");
   with.wants_of_start = true;
-  with.told_at_start = "m";
+  with.assigned_at_start = "m";
   auto& b = start(with);
   ASSERT_TRUE(wait(b.join(token_of(a), {})));
   EXPECT_EQ(b.view()->role, mesh::Role::worker);
@@ -181,9 +181,9 @@ TEST_F(NodeTest, AThrownOutNodeIsGone) {
   ASSERT_TRUE(wait(b.join(token_of(a), {})));
   ASSERT_TRUE(until([&] { return a.view()->nodes.size() == 2; }));
   const auto id = mesh::to_text(b.view()->self);
-  EXPECT_EQ(wait(a.revoke("nobody", false)).error().code, errc::node_not_found);
-  EXPECT_EQ(wait(a.revoke("a", false)).error().code, errc::own_node);
-  const auto revoked = wait(a.revoke(id.substr(0, 12), false));
+  EXPECT_EQ(wait(a.ask(&MemberRuntime::revoke, "nobody", false)).error().code, errc::node_not_found);
+  EXPECT_EQ(wait(a.ask(&MemberRuntime::revoke, "a", false)).error().code, errc::own_node);
+  const auto revoked = wait(a.ask(&MemberRuntime::revoke, id.substr(0, 12), false));
   ASSERT_TRUE(revoked) << revoked.error().message;
   EXPECT_TRUE(until([&] { return a.view()->nodes.size() == 1; }));
 }
@@ -204,7 +204,7 @@ TEST_F(NodeTest, NodesKnowEachOtherByNameAndWhatTheyHave) {
   models[0].size = Bytes(1000);
   facts.catalog = std::make_shared<const models::Catalog>(std::move(models), std::vector<models::Problem>(),
                                                           std::vector<models::Problem>());
-  b.tell(facts);
+  b.set_facts(facts);
   EXPECT_TRUE(until([&] { return a.view()->catalog->find("tiny").model != nullptr; }));
 }
 
@@ -252,7 +252,7 @@ TEST_F(NodeTest, WhoIsThrownOutLearnsItAndCanOnlyLeave) {
     const auto found = find_node(*a.view(), "b");
     return found && (*found)->reach == mesh::Reach::linked;
   }));
-  ASSERT_TRUE(wait(a.revoke("b", false)));
+  ASSERT_TRUE(wait(a.ask(&MemberRuntime::revoke, "b", false)));
   ASSERT_TRUE(until([&] { return b.view()->phase == MeshPhase::revoked; }));
   EXPECT_EQ(wait(b.join(token_of(a), {})).error().code, errc::in_a_mesh);
   ASSERT_TRUE(wait(b.leave()));
@@ -313,11 +313,11 @@ TEST(NodeOptions, AnyPortToListenOnIsSaidByZero) {
 TEST_F(NodeTest, TokensAreListedAndTakenBack) {
   auto& a = founder();
   (void)token_of(a);
-  const auto listed = wait(a.tokens());
+  const auto listed = wait(a.ask(&MemberRuntime::tokens));
   ASSERT_THAT(*listed, SizeIs(1));
   EXPECT_TRUE(until([&] { return a.view()->open_tokens == 1; }));
-  ASSERT_TRUE(wait(a.withdraw(mesh::short_text(listed->front().id))));
-  EXPECT_EQ(wait(a.tokens())->front().state, mesh::IssuedToken::State::withdrawn);
+  ASSERT_TRUE(wait(a.ask(&MemberRuntime::withdraw, mesh::short_text(listed->front().id))));
+  EXPECT_EQ(wait(a.ask(&MemberRuntime::tokens))->front().state, mesh::IssuedToken::State::withdrawn);
 }
 
 }  // namespace

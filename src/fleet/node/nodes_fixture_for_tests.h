@@ -2,16 +2,16 @@
 #pragma once
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "base/log.h"
+#include "base/mutex.h"
+#include "fleet/node/member_runtime.h"
 #include "fleet/node/node.h"
 #include "mesh/support_for_tests.h"
 
@@ -28,7 +28,7 @@ class NodesFixture : public testing::Test {
   Node& make(NodeOptions options) {
     auto& node = *nodes_.emplace_back(std::make_unique<Node>(timers_, std::move(options)));
     node.on_change([this](const MeshViewPtr&) {
-      const std::scoped_lock lock(views_mutex_);
+      const MutexLock lock(views_mutex_);
       ++views_;
       view_came_.notify_all();
     });
@@ -52,19 +52,19 @@ class NodesFixture : public testing::Test {
     const auto limit = MonoClock::now() + std::chrono::seconds(100);
     for (std::uint64_t seen = 0; MonoClock::now() < limit;) {
       {
-        const std::scoped_lock lock(views_mutex_);
+        const MutexLock lock(views_mutex_);
         seen = views_;
       }
       if (done()) return true;
-      std::unique_lock lock(views_mutex_);
-      view_came_.wait_until(lock, limit, [&] { return views_ != seen; });
+      MutexLock lock(views_mutex_);
+      view_came_.wait_until(lock, limit, [&]() REQUIRES(views_mutex_) { return views_ != seen; });
     }
     return done();
   }
 
-  std::mutex views_mutex_;
-  std::condition_variable view_came_;
-  std::uint64_t views_ = 0;  // of all nodes so far
+  Mutex views_mutex_;
+  Condition view_came_;
+  std::uint64_t views_ GUARDED_BY(views_mutex_) = 0;  // of all nodes so far
   mesh::TestFolder folder_;
   async::SystemTimers timers_;
   async::Loop loop_;

@@ -57,7 +57,7 @@ TEST_F(FailureTest, AnotherContentOfThatNameIsPassedBy) {
   have_all();
   b->local_models.contents["m"] = std::string(64, 'b');
   c->local_models.contents["m"] = std::string(64, 'c');
-  for (auto& chosen : a->selector.who["m"]) chosen.content = std::string(64, 'c');
+  for (auto& chosen : a->selector.nodes["m"]) chosen.content = std::string(64, 'c');
   auto answer = forward(*a, far("m"));
   EXPECT_THAT(b->server_of("m").requests(), IsEmpty());
   c->request("m").answer(200, "{}");
@@ -146,10 +146,10 @@ TEST_F(FailureTest, WhenNobodyTakesItTheLastOneSaysWhy) {
   EXPECT_THAT(text(answer), HasSubstr("3 GB short at c"));
 
   route(*a, "m", {});
-  auto nobody = forward(*a, far("m"));
-  ASSERT_TRUE(nobody.done());
-  EXPECT_EQ(nobody.get().head.status, 503u);
-  EXPECT_EQ(nobody.get().head.headers.get("Retry-After"), "7");
+  auto no_node = forward(*a, far("m"));
+  ASSERT_TRUE(no_node.done());
+  EXPECT_EQ(no_node.get().head.status, 503u);
+  EXPECT_EQ(no_node.get().head.headers.get("Retry-After"), "7");
 }
 
 TEST_F(FailureTest, ALoadThatFailsBehindPingsIsTriedAtTheNextNode) {

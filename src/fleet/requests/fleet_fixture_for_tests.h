@@ -101,12 +101,12 @@ class TestPeers final : public mesh::Peers {
   }
   void on_stream(mesh::Purpose, StreamHandler handler) override { arrived = std::move(handler); }
   std::vector<mesh::InFlightId> listed_by(const mesh::NodeId& peer) const override {
-    const auto found = heard.find(peer);
-    return found == heard.end() ? std::vector<mesh::InFlightId>() : found->second;
+    const auto found = received.find(peer);
+    return found == received.end() ? std::vector<mesh::InFlightId>() : found->second;
   }
   std::optional<MonoTime> last_heartbeat(const mesh::NodeId& peer) const override {
-    const auto found = heard_at.find(peer);
-    return found == heard_at.end() || !is_up(peer) ? std::nullopt : std::optional(found->second);
+    const auto found = received_at.find(peer);
+    return found == received_at.end() || !is_up(peer) ? std::nullopt : std::optional(found->second);
   }
   void hold(const mesh::NodeId& peer, mesh::InFlightId id) override { holds[peer].insert(id); }
   void release(const mesh::NodeId& peer, mesh::InFlightId id) override {
@@ -124,12 +124,12 @@ class TestPeers final : public mesh::Peers {
     return std::make_unique<TestStream>(std::move(shared));
   }
   // A heartbeat of `from`, with its list of our in-flight requests.
-  void hear(const TestPeers& from) {
+  void receive(const TestPeers& from) {
     const auto held = from.holds.find(own_);
-    heard[from.own_] = held == from.holds.end()
-                           ? std::vector<mesh::InFlightId>()
-                           : std::vector<mesh::InFlightId>(held->second.begin(), held->second.end());
-    heard_at[from.own_] = timers_.now();
+    received[from.own_] = held == from.holds.end()
+                              ? std::vector<mesh::InFlightId>()
+                              : std::vector<mesh::InFlightId>(held->second.begin(), held->second.end());
+    received_at[from.own_] = timers_.now();
   }
 
   mesh::PeerEvents* listener = nullptr;
@@ -137,8 +137,8 @@ class TestPeers final : public mesh::Peers {
   StreamHandler arrived;
   std::map<mesh::NodeId, mesh::Address> addresses;
   std::map<mesh::NodeId, std::multiset<mesh::InFlightId>> holds;
-  std::map<mesh::NodeId, std::vector<mesh::InFlightId>> heard;
-  std::map<mesh::NodeId, MonoTime> heard_at;
+  std::map<mesh::NodeId, std::vector<mesh::InFlightId>> received;
+  std::map<mesh::NodeId, MonoTime> received_at;
   std::map<mesh::NodeId, int> loads;
   int opened = 0;
 
@@ -156,7 +156,7 @@ class TestChooser final : public NodeSelector {
     ++asked;
     last_conversation = question.conversation;
     std::vector<SelectedNode> left;
-    for (const auto& chosen : who[question.model.name.value()]) {
+    for (const auto& chosen : nodes[question.model.name.value()]) {
       const auto busy = question.busy.find(chosen.node);
       const bool full = busy != question.busy.end() && busy->second >= 32;
       if (!question.avoid.contains(chosen.node) && !full) left.push_back(chosen);
@@ -170,7 +170,7 @@ class TestChooser final : public NodeSelector {
     return std::unexpected(std::move(error));
   }
 
-  std::map<std::string, std::vector<SelectedNode>> who;
+  std::map<std::string, std::vector<SelectedNode>> nodes;
   int asked = 0;
   std::uint64_t last_conversation = 0;
 };
@@ -280,25 +280,25 @@ class FleetTest : public testing::Test, public FleetModels {
       ASSERT_TRUE(loading.granted());
     }
     // Sets the state of the model's group at this node.
-    void split(const std::string& model, SplitNews::State state, const std::string& why = {}) {
-      if (state == SplitNews::State::coming || state == SplitNews::State::lacking) {
+    void split(const std::string& model, SplitStatus::State state, const std::string& why = {}) {
+      if (state == SplitStatus::State::coming || state == SplitStatus::State::unavailable) {
         group_held.erase(model);
       } else {
         group_held.insert(model);
       }
-      SplitNews news;
-      news.name = own(model)->name.value();
-      news.state = state;
-      news.why = why;
-      news.since = of.timers.now();
-      splits.tell({std::move(news)});
+      SplitStatus status;
+      status.name = own(model)->name.value();
+      status.state = state;
+      status.why = why;
+      status.since = of.timers.now();
+      splits.set({std::move(status)});
     }
     // As known here, the model's group is at `host`, or is going to be.
-    void tell_of_host(const std::string& model, const Node& host) {
-      SplitNews news;
-      news.name = model;
-      news.host = host.id();
-      splits.tell({std::move(news)});
+    void set_host(const std::string& model, const Node& host) {
+      SplitStatus status;
+      status.name = model;
+      status.host = host.id();
+      splits.set({std::move(status)});
     }
     backends::FakeServer& server_of(const std::string& model) { return backend.server(model); }
     backends::FakeRequest& request(const std::string& model) { return backend.server(model).request(); }
@@ -335,7 +335,7 @@ class FleetTest : public testing::Test, public FleetModels {
     std::optional<router::ModelRouter> router;
     TestLocalModels local_models;
     std::optional<router::PeerLeaseProvider> for_peers;
-    SplitBook splits;
+    SplitTable splits;
     std::set<std::string> group_held;  // models that groups hold
     std::optional<HeldLender> held_here, held_for_peers;
     std::optional<SplitLeaseProvider> own_splits, splits_for_peers;
@@ -393,9 +393,9 @@ class FleetTest : public testing::Test, public FleetModels {
   }
   // At `entry`, requests for `model` go to these nodes, in this order.
   void route(Node& entry, const std::string& model, std::vector<Node*> to) {
-    auto& who = entry.selector.who[model];
-    who.clear();
-    for (const auto* node : to) who.push_back(node->chosen(model));
+    auto& chosen_nodes = entry.selector.nodes[model];
+    chosen_nodes.clear();
+    for (const auto* node : to) chosen_nodes.push_back(node->chosen(model));
   }
 
   // The machine fails: its links and its network end.
@@ -430,7 +430,7 @@ class FleetTest : public testing::Test, public FleetModels {
     for (auto& node : nodes) {
       for (auto& other : nodes) {
         if (node != other && node->alive && other->alive && links.up(node->id(), other->id()))
-          node->peers.hear(other->peers);
+          node->peers.receive(other->peers);
       }
     }
   }

@@ -52,7 +52,7 @@ class LoopsTest : public testing::Test {
     router::ModelRouter router;
     TestLocalModels local_models;
     DemandMeter demand;
-    SplitBook splits;
+    SplitTable splits;
     MeshLeaseProvider provider;
     router::Forwarder forwarder;
     router::PeerLeaseProvider for_peers;
@@ -66,7 +66,7 @@ class LoopsTest : public testing::Test {
       for (auto* other : {&a, &b}) side->peers.addresses[other->key.id()] = other->address;
     }
     b.local_models.models["m"] = backends::fake_model("m");
-    a.selector.who["m"] = {{.node = b.key.id(), .node_name = "b", .model = "m", .content = {}}};
+    a.selector.nodes["m"] = {{.node = b.key.id(), .node_name = "b", .model = "m", .content = {}}};
     accepting.spawn("accept", b.accept());
   }
 

@@ -17,13 +17,13 @@ class LostRequestDetector {
  public:
   explicit LostRequestDetector(MonoTime now) : sure_(now) {}
 
-  // True: the request is lost. `heard`: the peer's last heartbeat; nullopt without a link, when nothing is known.
-  // `listed`: that heartbeat lists the request. `waits`: a reader waits for bytes, of which `pieces` have arrived so
-  // far.
-  bool lost(MonoTime now, std::optional<MonoTime> heard, bool listed, bool waits, std::uint64_t pieces) {
-    if (!heard || listed || !waits || pieces != pieces_) sure_ = now;
+  // True: the request is lost. `last_heartbeat`: the peer's last heartbeat; nullopt without a link, when nothing is
+  // known. `listed`: that heartbeat lists the request. `waits`: a reader waits for bytes, of which `pieces` have
+  // arrived so far.
+  bool lost(MonoTime now, std::optional<MonoTime> last_heartbeat, bool listed, bool waits, std::uint64_t pieces) {
+    if (!last_heartbeat || listed || !waits || pieces != pieces_) sure_ = now;
     pieces_ = pieces;
-    return heard && *heard - sure_ >= kHeldPatience;
+    return last_heartbeat && *last_heartbeat - sure_ >= kHeldPatience;
   }
 
  private:

@@ -37,7 +37,7 @@ class MeshGateway {
   const PeerCalls& calls() const { return calls_; }
   DemandMeter& demand() { return demand_; }
   // State of split models for requests; set from any thread.
-  SplitBook& splits() { return splits_; }
+  SplitTable& splits() { return splits_; }
 
   // Accepts no more requests of peers, and lets running ones finish until `deadline`. Then it cuts their connections
   // without an answer, so that their entry nodes ask another node. On the home loop.
@@ -50,7 +50,7 @@ class MeshGateway {
   PeerTransport transport_;
   PeerCalls calls_;
   DemandMeter demand_;
-  SplitBook splits_;
+  SplitTable splits_;
   SplitLeaseProvider own_splits_;
   MeshLeaseProvider provider_;
   router::PeerLeaseProvider for_peers_;

@@ -32,10 +32,10 @@ constexpr std::chrono::seconds kAgain{5};
 
 // The known host of its group has refused the request. A node that only doesn't have the model now was its host: the
 // next one is known soon.
-bool has_refused(const SplitNews& news, const router::LeaseRequest& request) {
-  if (!news.host) return false;
+bool has_refused(const SplitStatus& status, const router::LeaseRequest& request) {
+  if (!status.host) return false;
   const auto& avoid = request.nodes.avoid;
-  return std::ranges::find(avoid, router::NodeRef(mesh::to_text(*news.host))) != avoid.end();
+  return std::ranges::find(avoid, router::NodeRef(mesh::to_text(*status.host))) != avoid.end();
 }
 
 // Errors that concern one node's memory, which says nothing about a group of nodes: they aren't final.
@@ -43,20 +43,20 @@ bool is_of_one_node(const Error& error) { return error.code != errc::nowhere || 
 
 // Adds what is short, if no group can hold the model either. A model that a group holds, or is going to, is never
 // answered as too large.
-Error with_words(const Error& error, const std::optional<SplitNews>& news, const models::ModelInfo& model) {
-  if (news && news->state != SplitNews::State::lacking && is_of_one_node(error)) {
-    Error said(make_error_code(errc::nowhere),
-               fmt::format("'{}' is split over several nodes, and its group isn't ready yet", model.name.value()));
-    said.retry_after = kAgain;
-    return said;
+Error with_words(const Error& error, const std::optional<SplitStatus>& status, const models::ModelInfo& model) {
+  if (status && status->state != SplitStatus::State::unavailable && is_of_one_node(error)) {
+    Error explained(make_error_code(errc::nowhere),
+                    fmt::format("'{}' is split over several nodes, and its group isn't ready yet", model.name.value()));
+    explained.retry_after = kAgain;
+    return explained;
   }
-  if (!news || news->state != SplitNews::State::lacking || news->why.empty()) return error;
-  Error said(make_error_code(errc::nowhere),
-             fmt::format("no node or group of the mesh can serve '{}' now: {}", model.name.value(), news->why));
-  said.retry_after = error.retry_after.value_or(std::chrono::seconds(15));
-  said.memory = error.memory;
-  if (news->need > 0) said.memory = {{"mesh", news->need, news->have}};
-  return said;
+  if (!status || status->state != SplitStatus::State::unavailable || status->why.empty()) return error;
+  Error explained(make_error_code(errc::nowhere),
+                  fmt::format("no node or group of the mesh can serve '{}' now: {}", model.name.value(), status->why));
+  explained.retry_after = error.retry_after.value_or(std::chrono::seconds(15));
+  explained.memory = error.memory;
+  if (status->need > 0) explained.memory = {{"mesh", status->need, status->have}};
+  return explained;
 }
 
 }  // namespace
@@ -80,11 +80,11 @@ async::Task<Result<router::Lease>> MeshLeaseProvider::here_or_far(backends::Mode
     auto asking = far_or_soon(model, request);
     auto there = co_await std::move(asking);
     if (there) co_return there;
-    const auto news = splits_.find(*model);
+    const auto status = splits_.find(*model);
     // A group with this node as host has started meanwhile.
-    if (!again && news && news->is_here() && here.error().code != errc::nowhere) continue;
+    if (!again && status && status->is_here() && here.error().code != errc::nowhere) continue;
     // The local error comes first: the owner of this machine can act on it.
-    co_return std::unexpected(with_words(here.error(), news, *model));
+    co_return std::unexpected(with_words(here.error(), status, *model));
   }
 }
 
@@ -96,15 +96,15 @@ async::Task<Result<router::Lease>> MeshLeaseProvider::far_or_soon(backends::Mode
     auto asking = far(model, request);
     auto there = co_await std::move(asking);
     if (there || there.error().code != errc::nowhere) co_return there;
-    const auto news = splits_.find(*model);
-    const bool coming =
-        news && news->state == SplitNews::State::coming && !has_refused(*news, request) && timers_.now() < until;
+    const auto status = splits_.find(*model);
+    const bool coming = status && status->state == SplitStatus::State::coming && !has_refused(*status, request) &&
+                        timers_.now() < until;
     if (coming && !place) {
       place = splits_.wait();
       // Members lend memory by demand, so a waiting request counts as demand.
       if (place) asked = demand_.wait(model->name);
     }
-    if (!coming || !place) co_return std::unexpected(with_words(there.error(), news, *model));
+    if (!coming || !place) co_return std::unexpected(with_words(there.error(), status, *model));
     auto pause = timers_.sleep_for(kLook);
     co_await std::move(pause);
     if (timers_.now() >= begun + kAbsent) request.nodes.absent.clear();

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "fleet/base/demand.h"
-#include "fleet/base/split_book.h"
+#include "fleet/base/split_table.h"
 #include "fleet/requests/peer_calls.h"
 #include "router/base/lease.h"
 
@@ -18,7 +18,7 @@ namespace corral::fleet {
 class MeshLeaseProvider final : public router::LeaseProvider {
  public:
   // All must outlive the provider and its leases.
-  MeshLeaseProvider(router::LeaseProvider& local, PeerCalls& calls, DemandMeter& demand, SplitBook& splits,
+  MeshLeaseProvider(router::LeaseProvider& local, PeerCalls& calls, DemandMeter& demand, SplitTable& splits,
                     async::Timers& timers)
       : local_(local), calls_(calls), demand_(demand), splits_(splits), timers_(timers) {}
 
@@ -38,7 +38,7 @@ class MeshLeaseProvider final : public router::LeaseProvider {
   router::LeaseProvider& local_;
   PeerCalls& calls_;
   DemandMeter& demand_;
-  SplitBook& splits_;
+  SplitTable& splits_;
   async::Timers& timers_;
 };
 

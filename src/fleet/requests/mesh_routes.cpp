@@ -70,7 +70,7 @@ Error no_node(const mesh::Catalog& catalog, const mesh::MeshModel& model, const 
 
 Result<models::Catalog::Model> MeshRoutes::find(std::string_view name) const {
   const auto catalog = newest_();
-  if (!catalog) return std::unexpected(nobody_has(name));
+  if (!catalog) return std::unexpected(unknown_model(name));
   const auto found = catalog->find(name);
   if (found.model != nullptr && !found.model->copies.empty()) return remote_model_of(*catalog, *found.model);
   return std::unexpected(why_not_found(*catalog, name, found, clock_.now()));

@@ -38,23 +38,23 @@ class MeshRoutesTest : public testing::Test {
   }
   // Node 0 is this one.
   mesh::NodeState& at(unsigned number) {
-    auto& said = said_[number];
-    if (said.name.empty()) {
-      said.name = "node" + std::to_string(number);
-      said.memory = {{.name = "cpu", .total = 1 << 30, .free = 1 << 29, .lent = 1 << 30}};
+    auto& state = states_[number];
+    if (state.name.empty()) {
+      state.name = "node" + std::to_string(number);
+      state.memory = {{.name = "cpu", .total = 1 << 30, .free = 1 << 29, .lent = 1 << 30}};
     }
-    return said;
+    return state;
   }
   void serve(unsigned number, const std::string& name) {
     at(number).serving.push_back({.name = name, .context = 1024, .slots = 4});
   }
   void publish() {
     std::vector<mesh::KnownNode> known;
-    for (const auto& [number, said] : said_) {
+    for (const auto& [number, state] : states_) {
       const auto reach = number == 0             ? mesh::Reach::own
                          : away.contains(number) ? mesh::Reach::away
                                                  : mesh::Reach::linked;
-      const auto word = std::make_shared<mesh::NodeState>(said);
+      const auto word = std::make_shared<mesh::NodeState>(state);
       const bool speaks = !silent.contains(number) && !starting.contains(number);
       known.push_back({id(number), reach, Millis(1), speaks ? word : nullptr});
       known.back().since = began;
@@ -79,7 +79,7 @@ class MeshRoutesTest : public testing::Test {
   MeshRoutes routes{[this] { return catalog; }, timers};
 
  private:
-  std::map<unsigned, mesh::NodeState> said_;
+  std::map<unsigned, mesh::NodeState> states_;
 };
 
 TEST_F(MeshRoutesTest, InNoMeshThereIsNothing) {
@@ -242,9 +242,9 @@ TEST_F(MeshRoutesTest, AConversationStaysAtItsHostUntilThatFails) {
     EXPECT_FALSE(second->alone);
   }
   EXPECT_TRUE(choose(*wanted, {1, 2})->alone);
-  const auto nobody = choose(*wanted, {1, 2, 3});
-  ASSERT_FALSE(nobody);
-  EXPECT_EQ(nobody.error().code, errc::nowhere);
+  const auto no_node = choose(*wanted, {1, 2, 3});
+  ASSERT_FALSE(no_node);
+  EXPECT_EQ(no_node.error().code, errc::nowhere);
 }
 
 TEST_F(MeshRoutesTest, OwnModelsThatHaveNoRoomGoToOthersOfTheSameContent) {

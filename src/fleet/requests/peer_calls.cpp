@@ -82,7 +82,7 @@ std::shared_ptr<backends::ClientPool> PeerCalls::clients_of(const mesh::NodeId& 
     auto open = [&transport = transport_, node, opening = way.opening] { return connect(transport, node, opening); };
     http::OpenedEndpoint endpoint{"node " + mesh::short_text(node), std::move(open)};
     way.clients = std::make_shared<backends::ClientPool>(
-        std::move(endpoint), http::ClientOptions{.max_idle_connections = kept_, .ask_before_upload = true});
+        timers_, std::move(endpoint), http::ClientOptions{.max_idle_connections = kept_, .ask_before_upload = true});
   }
   return way.clients;
 }
@@ -115,12 +115,12 @@ async::Task<void> PeerCalls::watch() {
       const auto call = entry.call.lock();
       const auto* peers = transport_.peers();
       if (!call || peers == nullptr) continue;
-      const auto heard = peers->last_heartbeat(entry.node);
+      const auto last_heartbeat = peers->last_heartbeat(entry.node);
       const auto [list, first] = lists.try_emplace(entry.node);
       if (first) list->second = peers->listed_by(entry.node);
       const bool listed = std::ranges::find(list->second, held) != list->second.end();
       const bool waits = call->waits_.load(std::memory_order_relaxed) && ways_[entry.node].opening->load() == 0;
-      if (!entry.rule.lost(now, heard, listed, waits, call->pieces_.load(std::memory_order_relaxed))) continue;
+      if (!entry.rule.lost(now, last_heartbeat, listed, waits, call->pieces_.load(std::memory_order_relaxed))) continue;
       router::UpstreamExit ending{.how = fmt::format("{} no longer works on the request", call->to().node_name),
                                   .number = held | 1ull << 63};
       async::asio::post(call->executor(), [call, ending = std::move(ending)]() mutable {

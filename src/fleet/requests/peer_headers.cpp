@@ -17,7 +17,7 @@ constexpr std::string_view kStream = "X-Corral-Stream";
 constexpr std::string_view kPing = "X-Corral-Ping";  // milliseconds
 constexpr std::string_view kContext = "X-Corral-Context";
 constexpr std::string_view kWaits = "X-Corral-Waits";
-constexpr std::string_view kMishap = "X-Corral-Mishap";
+constexpr std::string_view kFailureHeader = "X-Corral-Mishap";
 constexpr std::string_view kUnbegun = "unbegun";
 constexpr std::string_view kEnded = "ended ";
 constexpr std::string_view kComment = ": corral ";
@@ -121,13 +121,13 @@ Result<PeerRequestInfo> read_request_info(const http::Headers& headers) {
   return info;
 }
 
-void write(http::Headers& headers, const PeerFailure& failure) { headers.set(kMishap, words_of(failure)); }
+void write(http::Headers& headers, const PeerFailure& failure) { headers.set(kFailureHeader, words_of(failure)); }
 
-std::optional<PeerFailure> read_mishap(const http::Headers& headers) { return parse(headers.get(kMishap)); }
+std::optional<PeerFailure> read_failure(const http::Headers& headers) { return parse(headers.get(kFailureHeader)); }
 
 std::string comment_of(const PeerFailure& failure) { return fmt::format("{}{}\n\n", kComment, words_of(failure)); }
 
-std::optional<PeerFailure> mishap_of(std::string_view comment) {
+std::optional<PeerFailure> failure_in_comment(std::string_view comment) {
   if (!comment.starts_with(kComment)) return std::nullopt;
   return parse(comment.substr(kComment.size()));
 }

@@ -43,11 +43,11 @@ struct PeerFailure {
   friend bool operator==(const PeerFailure&, const PeerFailure&) = default;
 };
 void write(http::Headers& headers, const PeerFailure& failure);
-std::optional<PeerFailure> read_mishap(const http::Headers& headers);
+std::optional<PeerFailure> read_failure(const http::Headers& headers);
 // The failure as a comment of a stream, with the empty line after it; an error event follows.
 std::string comment_of(const PeerFailure& failure);
 // Parses a comment, ": ..." without its line ends; nullopt: it is another comment.
-std::optional<PeerFailure> mishap_of(std::string_view comment);
+std::optional<PeerFailure> failure_in_comment(std::string_view comment);
 
 // Status 421: the peer doesn't have the model, or lends nothing.
 inline constexpr unsigned kNotHere = 421;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/mutex.h"
 #include "dialects/error_filter.h"
 #include "fleet/base/errors.h"
 #include "protocol/client_tag.h"
@@ -25,9 +26,9 @@ const protocol::AskRow* row_of(std::string_view path) {
 
 // Converts the forwarder's failure to the peer's form.
 std::optional<PeerFailure> failure_of(const Error& error) {
-  const auto* said = error.fact<router::ForwardFailure>();
-  if (said == nullptr) return std::nullopt;
-  if (said->ending) return PeerFailure{.process = said->ending->number, .requests = said->ending->requests};
+  const auto* failure = error.fact<router::ForwardFailure>();
+  if (failure == nullptr) return std::nullopt;
+  if (failure->ending) return PeerFailure{.process = failure->ending->number, .requests = failure->ending->requests};
   // Every node would reject such a request.
   switch (kind_of(error.code)) {
     case ErrorKind::invalid_request:
@@ -36,7 +37,7 @@ std::optional<PeerFailure> failure_of(const Error& error) {
     case ErrorKind::cancelled:
       return std::nullopt;
     default:
-      return PeerFailure{.unbegun = said->unbegun};
+      return PeerFailure{.unbegun = failure->unbegun};
   }
 }
 
@@ -76,8 +77,8 @@ struct PeerRequestHandler::InboundRequests {
     std::size_t requests = 0;
     std::multiset<ModelName> loads;  // loads that its requests wait for
   };
-  std::mutex mutex;
-  std::map<mesh::NodeId, OfNode> nodes;
+  Mutex mutex;
+  std::map<mesh::NodeId, OfNode> nodes GUARDED_BY(mutex);
 };
 
 // One request of a peer while it is here: counted, and listed in heartbeats.
@@ -89,7 +90,7 @@ class PeerRequestHandler::InboundRequest {
   }
   ~InboundRequest() {
     transport_.release(node_, held_);
-    const std::scoped_lock lock(inbound_->mutex);
+    const MutexLock lock(inbound_->mutex);
     const auto inbound = inbound_->nodes.find(node_);
     if (load_) inbound->second.loads.erase(inbound->second.loads.find(*load_));
     if (--inbound->second.requests == 0) inbound_->nodes.erase(inbound);
@@ -101,7 +102,7 @@ class PeerRequestHandler::InboundRequest {
   static std::shared_ptr<InboundRequest> begin(PeerRequestHandler& handler, const mesh::NodeId& node,
                                                mesh::InFlightId held) {
     {
-      const std::scoped_lock lock(handler.inbound_->mutex);
+      const MutexLock lock(handler.inbound_->mutex);
       auto& inbound = handler.inbound_->nodes[node];
       if (inbound.requests >= handler.options_.max_requests) return nullptr;
       ++inbound.requests;
@@ -111,7 +112,7 @@ class PeerRequestHandler::InboundRequest {
   // Whether the request may wait for a load: one that a request of its node waits for already, or a new one within the
   // limit. On the loop of the mesh, so that of two concurrent requests the second sees the result of the first.
   bool may_wait_for(const ModelName& model, const std::function<bool()>& take) {
-    const std::scoped_lock lock(inbound_->mutex);
+    const MutexLock lock(inbound_->mutex);
     auto& loads = inbound_->nodes[node_].loads;
     if (!loads.contains(model) && !take()) return false;
     load_ = model;
@@ -147,7 +148,7 @@ class InboundBody final : public http::BodySource {
 }  // namespace
 
 PeerRequestHandler::PeerRequestHandler(router::LeaseProvider& local, async::Executor home,
-                                       const LocalModels& local_models, const SplitBook& splits,
+                                       const LocalModels& local_models, const SplitTable& splits,
                                        PeerTransport& transport, async::Timers& timers, PeerRequestLimits options)
     : local_(local),
       home_(home),
@@ -203,7 +204,7 @@ async::Task<http::Response> PeerRequestHandler::serve(http::Request request, con
                                  .owner = router::OwnerId(request.peer + "/" + tag),
                                  .background = request.head.headers.get(protocol::kPriority) == protocol::kBackground,
                                  .once = true,
-                                 .told = framed};
+                                 .format_error = framed};
   std::string type(request.head.headers.get("Content-Type"));
   if (type.starts_with("application/json")) {
     auto body = co_await request.body.read_all(options_.max_body_bytes);
@@ -235,7 +236,7 @@ async::Task<bool> is_ready(router::LeaseProvider& provider, const models::ModelI
 
 async::Task<Result<>> PeerRequestHandler::may_load(const mesh::NodeId& node, const models::ModelInfo& model,
                                                    std::uint64_t context, std::shared_ptr<InboundRequest> counted) {
-  if (const auto news = splits_.find(model); news && news->is_here()) co_return Result<>();
+  if (const auto status = splits_.find(model); status && status->is_here()) co_return Result<>();
   auto looking = async::run_on(home_, is_ready(local_, model, context));
   const bool ready = co_await std::move(looking);
   if (ready) co_return Result<>();

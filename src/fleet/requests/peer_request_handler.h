@@ -11,12 +11,11 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 
 #include "async/timer.h"
-#include "fleet/base/split_book.h"
+#include "fleet/base/split_table.h"
 #include "fleet/requests/peer_headers.h"
 #include "fleet/requests/peer_transport.h"
 #include "http/handler.h"
@@ -45,7 +44,7 @@ struct PeerRequestLimits {
 class PeerRequestHandler final : public http::Handler {
  public:
   PeerRequestHandler(router::LeaseProvider& local, async::Executor home, const LocalModels& local_models,
-                     const SplitBook& splits, PeerTransport& transport, async::Timers& timers,
+                     const SplitTable& splits, PeerTransport& transport, async::Timers& timers,
                      PeerRequestLimits options = {});
   ~PeerRequestHandler() override;
 
@@ -66,7 +65,7 @@ class PeerRequestHandler final : public http::Handler {
   router::LeaseProvider& local_;
   const async::Executor home_;
   const LocalModels& local_models_;
-  const SplitBook& splits_;
+  const SplitTable& splits_;
   PeerTransport& transport_;
   const PeerRequestLimits options_;
   const std::shared_ptr<InboundRequests> inbound_;

@@ -53,8 +53,8 @@ Error error_of(unsigned status, std::string_view body) {
   auto why = protocol::parse_error_body(status == kNotHere ? kUnavailable : status, body);
   const auto parsed = json::parse(body);
   const auto* error = parsed ? json::find(*parsed, "error") : nullptr;
-  const bool told = error != nullptr && json::text_or(*error, "code", {}) == absent.message();
-  if (status == kNotHere || (told && why.param != "ctx_size")) why.code = absent;
+  const bool reported = error != nullptr && json::text_or(*error, "code", {}) == absent.message();
+  if (status == kNotHere || (reported && why.param != "ctx_size")) why.code = absent;
   return why;
 }
 
@@ -127,7 +127,7 @@ class PeerBody final : public http::BodySource {
     const auto events = cutter_.feed(piece);
     const auto begin = find_comment(events);
     if (begin == std::string_view::npos) return events;
-    hear(events.substr(begin));
+    read_events(events.substr(begin));
     return events.substr(0, begin);
   }
 
@@ -139,8 +139,8 @@ class PeerBody final : public http::BodySource {
   }
 
   // Reads the comment, and the error after it.
-  void hear(std::string_view events) {
-    const auto failure = mishap_of(events.substr(0, events.find('\n')));
+  void read_events(std::string_view events) {
+    const auto failure = failure_in_comment(events.substr(0, events.find('\n')));
     Error why(make_error_code(errc::peer_gone), fmt::format("{} gave the request up", call_->to().node_name));
     http::SseParser parser([&why](std::string_view, std::string_view data) {
       constexpr unsigned kUnavailable = 503;
@@ -166,7 +166,7 @@ async::Task<Result<http::Response>> understood(std::shared_ptr<PeerCall> call,
   if (!answer) co_return fail(errc::peer_gone, "the request was stopped");
   if (!*answer) co_return std::unexpected(broke(*call, answer->error()));
   auto& response = **answer;
-  auto failure = read_mishap(response.head.headers);
+  auto failure = read_failure(response.head.headers);
   if (response.head.status == kNotHere) failure = PeerFailure{.unbegun = true};
   if (failure) {
     auto text = co_await response.body.read_all(kLongestExcuse);
@@ -197,30 +197,30 @@ async::Task<router::UpstreamExit> PeerUpstream::wait_for_exit() {
 }
 
 http::RequestHead PeerUpstream::head_for_peer(const http::RequestHead& head) const {
-  http::RequestHead told = head;
+  http::RequestHead peer_head = head;
   const auto& to = call_->to();
-  write(told.headers,
+  write(peer_head.headers,
         PeerRequestInfo{call_->held(), to.model, to.content, stream_, ping_interval_, context_, to.alone});
-  return told;
+  return peer_head;
 }
 
 async::Task<Result<http::Response>> PeerUpstream::send(const http::RequestHead& head, std::string_view body) {
-  const auto told = head_for_peer(head);
+  const auto peer_head = head_for_peer(head);
   std::optional<Result<http::Response>> answer;
   {
     const PeerCall::Waiting waiting(*call_);
-    auto sending = call_->client().send(told, body);
+    auto sending = call_->client().send(peer_head, body);
     answer = co_await call_->stopper().run(std::move(sending));
   }
   co_return co_await understood(call_, std::move(answer));
 }
 
 async::Task<Result<http::Response>> PeerUpstream::upload(const http::RequestHead& head, http::BodySource& body) {
-  const auto told = head_for_peer(head);
+  const auto peer_head = head_for_peer(head);
   std::optional<Result<http::Response>> answer;
   {
     const PeerCall::Waiting waiting(*call_);
-    auto sending = call_->client().upload(told, body);
+    auto sending = call_->client().upload(peer_head, body);
     answer = co_await call_->stopper().run(std::move(sending));
   }
   co_return co_await understood(call_, std::move(answer));

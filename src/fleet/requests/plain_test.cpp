@@ -10,7 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 
 TEST(PeerHeaders, AnErrandArrivesAsItWasSent) {
-  const PeerRequestInfo errands[] = {
+  const PeerRequestInfo infos[] = {
       {.held = 1, .model = "m"},
       {.held = ~0ull,
        .model = "org/name with spaces + 100% \r\n\"ü\"",
@@ -20,7 +20,7 @@ TEST(PeerHeaders, AnErrandArrivesAsItWasSent) {
        .context = 4096},
       {.held = 5, .model = "m", .ping_interval = -1ms, .waits = true},
   };
-  for (const auto& info : errands) {
+  for (const auto& info : infos) {
     http::Headers headers;
     write(headers, info);
     for (const auto& [name, value] : headers) {
@@ -36,28 +36,28 @@ TEST(PeerHeaders, AMishapArrivesAsItWasSent) {
   for (const auto& failure : {PeerFailure{.unbegun = true}, PeerFailure{.process = 12, .requests = 3}}) {
     http::Headers headers;
     write(headers, failure);
-    EXPECT_EQ(read_mishap(headers), failure);
+    EXPECT_EQ(read_failure(headers), failure);
     auto comment = comment_of(failure);
     EXPECT_TRUE(comment.ends_with("\n\n"));
     comment.resize(comment.size() - 2);
-    EXPECT_EQ(mishap_of(comment), failure);
+    EXPECT_EQ(failure_in_comment(comment), failure);
   }
   for (const auto* text :
        {": ping", ": corral", ": corral ended", ": corral ended 1", ": corral ended x 1", "corral"}) {
-    EXPECT_EQ(mishap_of(text), std::nullopt) << text;
+    EXPECT_EQ(failure_in_comment(text), std::nullopt) << text;
   }
-  EXPECT_EQ(read_mishap({}), std::nullopt);
+  EXPECT_EQ(read_failure({}), std::nullopt);
 }
 
 struct Clocked {
   MonoTime now{1h};
   LostRequestDetector rule{now};
   std::uint64_t pieces = 0;
-  bool lost(Millis time, bool listed, bool waits = true, bool heard = true) {
+  bool lost(Millis time, bool listed, bool waits = true, bool received = true) {
     bool gone = false;
     for (Millis passed = 0ms; passed < time; passed += 500ms) {
       now += 500ms;
-      gone = rule.lost(now, heard ? std::optional(now) : std::nullopt, listed, waits, pieces);
+      gone = rule.lost(now, received ? std::optional(now) : std::nullopt, listed, waits, pieces);
     }
     return gone;
   }

@@ -113,22 +113,22 @@ class RandomTest : public FleetTest, public testing::WithParamInterface<int> {
   }
   void check(Asked& one) {
     ++answered;
-    const auto said = one.client ? one.client->text() : one.answer.get().body.text();
-    EXPECT_THAT(said, testing::Not(HasSubstr("corral ended")));
-    EXPECT_THAT(said, testing::Not(HasSubstr("corral unbegun")));
+    const auto output = one.client ? one.client->text() : one.answer.get().body.text();
+    EXPECT_THAT(output, testing::Not(HasSubstr("corral ended")));
+    EXPECT_THAT(output, testing::Not(HasSubstr("corral unbegun")));
     for (std::size_t i = 0; i < kModels; ++i) {
       const auto from = fmt::format(R"("from":"{}")", named(i));
-      if (named(i) != one.model) EXPECT_THAT(said, testing::Not(HasSubstr(from)));
+      if (named(i) != one.model) EXPECT_THAT(output, testing::Not(HasSubstr(from)));
     }
     std::size_t errors = 0;
-    for (auto at = said.find("\"error\""); at != std::string::npos; at = said.find("\"error\"", at + 1)) ++errors;
-    EXPECT_LE(errors, 1u) << said;
+    for (auto at = output.find("\"error\""); at != std::string::npos; at = output.find("\"error\"", at + 1)) ++errors;
+    EXPECT_LE(errors, 1u) << output;
     if (errors == 0) {
       ++right;
-      EXPECT_EQ(one.answer.get().head.status, 200u) << said;
-      EXPECT_THAT(said, HasSubstr(fmt::format(R"("from":"{}")", one.model)));
+      EXPECT_EQ(one.answer.get().head.status, 200u) << output;
+      EXPECT_THAT(output, HasSubstr(fmt::format(R"("from":"{}")", one.model)));
     } else {
-      EXPECT_THAT(said, testing::Not(HasSubstr("[DONE]")));
+      EXPECT_THAT(output, testing::Not(HasSubstr("[DONE]")));
     }
   }
 

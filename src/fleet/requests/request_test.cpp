@@ -51,9 +51,9 @@ TEST_F(RequestTest, CountsAsDemandAtItsEntry) {
     ASSERT_TRUE(answer.done());
     text(answer);
   }
-  ASSERT_EQ(a->demand.told().size(), 1u);
-  EXPECT_EQ(a->demand.told().front(), (mesh::Demand{"m", 8}));
-  EXPECT_TRUE(b->demand.told().empty());
+  ASSERT_EQ(a->demand.announced().size(), 1u);
+  EXPECT_EQ(a->demand.announced().front(), (mesh::Demand{"m", 8}));
+  EXPECT_TRUE(b->demand.announced().empty());
 }
 
 TEST_F(RequestTest, StreamsPieceByPiece) {

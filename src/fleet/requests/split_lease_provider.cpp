@@ -24,9 +24,9 @@ bool is_gone(const Error& error) {
          error.code == router::errc::backend_died;
 }
 
-Error refusal(const std::string& name, const SplitNews& news, const char* what) {
+Error refusal(const std::string& name, const SplitStatus& status, const char* what) {
   Error error(make_error_code(errc::nowhere), fmt::format("'{}' is split over several nodes, and {}{}{}", name, what,
-                                                          news.why.empty() ? "" : ": ", news.why));
+                                                          status.why.empty() ? "" : ": ", status.why));
   error.retry_after = kAgain;
   return error;
 }
@@ -39,28 +39,28 @@ async::Task<Result<router::Lease>> SplitLeaseProvider::acquire(backends::ModelPt
   std::shared_ptr<void> place;
   std::optional<MonoTime> missed;
   while (true) {
-    const auto news = book_.find(*model);
+    const auto status = splits_.find(*model);
     const auto now = timers_.now();
-    if (!news || !news->is_here() || news->state == SplitNews::State::standing) {
+    if (!status || !status->is_here() || status->state == SplitStatus::State::standing) {
       auto asking = inner_.acquire(model, request);
       auto lease = co_await std::move(asking);
       if (lease || !is_gone(lease.error())) co_return lease;
-      const bool here = news && news->is_here();
+      const bool here = status && status->is_here();
       // Its group has ended, and the router notices it in a moment. Other nodes get the router's own answer.
       if (!here && (request.requester.peer != router::NodeRef() || lease.error().code != residency::errc::not_here))
         co_return lease;
       if (!missed) missed = now;
       if (now - *missed >= kCatchUp)
-        co_return here ? std::unexpected(refusal(name, *news, "its engine has just ended")) : std::move(lease);
+        co_return here ? std::unexpected(refusal(name, *status, "its engine has just ended")) : std::move(lease);
     } else {
       missed.reset();
-      const bool stuck = news->state == SplitNews::State::stuck && now - news->since >= kSplitPatience;
-      if (stuck) co_return std::unexpected(refusal(name, *news, "its group doesn't start now"));
-      if (now >= deadline) co_return std::unexpected(refusal(name, *news, "its group isn't ready yet"));
+      const bool stuck = status->state == SplitStatus::State::stuck && now - status->since >= kSplitPatience;
+      if (stuck) co_return std::unexpected(refusal(name, *status, "its group doesn't start now"));
+      if (now >= deadline) co_return std::unexpected(refusal(name, *status, "its group isn't ready yet"));
     }
-    if (!place) place = book_.wait();
+    if (!place) place = splits_.wait();
     if (!place)
-      co_return std::unexpected(refusal(name, news.value_or(SplitNews()), "too many requests wait for its group"));
+      co_return std::unexpected(refusal(name, status.value_or(SplitStatus()), "too many requests wait for its group"));
     auto pause = timers_.sleep_for(kLook);
     co_await std::move(pause);
   }

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "async/timer.h"
-#include "fleet/base/split_book.h"
+#include "fleet/base/split_table.h"
 #include "router/base/lease.h"
 #include "router/base/upstream.h"
 
@@ -18,8 +18,8 @@ namespace corral::fleet {
 class SplitLeaseProvider final : public router::LeaseProvider {
  public:
   // All must outlive it.
-  SplitLeaseProvider(router::LeaseProvider& inner, SplitBook& book, async::Timers& timers)
-      : inner_(inner), book_(book), timers_(timers) {}
+  SplitLeaseProvider(router::LeaseProvider& inner, SplitTable& splits, async::Timers& timers)
+      : inner_(inner), splits_(splits), timers_(timers) {}
 
   router::Lease try_acquire(const models::ModelInfo& model, std::uint64_t context) override {
     return inner_.try_acquire(model, context);
@@ -30,7 +30,7 @@ class SplitLeaseProvider final : public router::LeaseProvider {
 
  private:
   router::LeaseProvider& inner_;
-  SplitBook& book_;
+  SplitTable& splits_;
   async::Timers& timers_;
 };
 

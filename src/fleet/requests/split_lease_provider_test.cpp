@@ -6,7 +6,7 @@
 namespace corral::fleet {
 namespace {
 
-using State = SplitNews::State;
+using State = SplitStatus::State;
 
 class SplitLeaseProviderTest : public FleetTest {
  protected:
@@ -84,10 +84,10 @@ TEST_F(SplitLeaseProviderTest, AStreamThatWaitsInVainEndsWithOneFramedError) {
   auto client = reader(answer);
   a->split("m", State::stuck, "there is no link to b");
   pass(6000ms);
-  const auto said = client.text();
-  EXPECT_THAT(said, HasSubstr("there is no link to b"));
-  EXPECT_EQ(said.find("\"error\""), said.rfind("\"error\""));
-  EXPECT_THAT(said, testing::Not(HasSubstr("[DONE]")));
+  const auto output = client.text();
+  EXPECT_THAT(output, HasSubstr("there is no link to b"));
+  EXPECT_EQ(output.find("\"error\""), output.rfind("\"error\""));
+  EXPECT_THAT(output, testing::Not(HasSubstr("[DONE]")));
 }
 
 TEST_F(SplitLeaseProviderTest, NobodyWaitsForEver) {
@@ -114,7 +114,7 @@ TEST_F(SplitLeaseProviderTest, AClientThatLeavesLeavesNothing) {
 TEST_F(SplitLeaseProviderTest, OnlySoManyWait) {
   a->split("m", State::making);
   std::vector<Pending<http::Response>> all;
-  for (std::size_t i = 0; i < SplitBook::kMaxWaiting + 20; ++i) all.push_back(forward(*a, a->own("m")));
+  for (std::size_t i = 0; i < SplitTable::kMaxWaiting + 20; ++i) all.push_back(forward(*a, a->own("m")));
   pass(200ms);
   const auto refused = std::ranges::count_if(all, [](const auto& one) { return one.done(); });
   EXPECT_EQ(refused, 20);
@@ -173,9 +173,9 @@ TEST_F(SplitLeaseProviderTest, AStreamThatHadBegunEndsWithOneFramedError) {
   settle();
   a->split("m", State::making);
   pass(3000ms);
-  const auto said = client.text();
-  EXPECT_THAT(said, HasSubstr("data: 1"));
-  EXPECT_THAT(said, HasSubstr("backend_died"));
+  const auto output = client.text();
+  EXPECT_THAT(output, HasSubstr("data: 1"));
+  EXPECT_THAT(output, HasSubstr("backend_died"));
   EXPECT_EQ(a->splits.waiting(), 0u);
 }
 
@@ -196,7 +196,7 @@ TEST_F(SplitLeaseProviderTest, AGroupThatEndsLeavesTheModelToTheRouter) {
   pass(1000ms);
   EXPECT_FALSE(answer.done());
   a->group_held.clear();
-  a->splits.tell({});
+  a->splits.set({});
   pass(500ms);
   ASSERT_TRUE(answer.done());
   EXPECT_EQ(answer.get().head.status, 200u);
@@ -206,7 +206,7 @@ TEST_F(SplitLeaseProviderTest, AGroupThatEndsLeavesTheModelToTheRouter) {
 TEST_F(SplitLeaseProviderTest, TheRouterHearsOfTheEndAMomentLater) {
   a->split("m", State::making);
   auto answer = forward(*a, a->own("m"));
-  a->splits.tell({});  // and still it is held
+  a->splits.set({});  // and still it is held
   pass(500ms);
   EXPECT_FALSE(answer.done());
   a->backend.load_at_once = true;
@@ -237,7 +237,7 @@ TEST_F(SplitLeaseProviderTest, RequestsOfOtherNodesWaitAtTheHost) {
 // once, while earlier and later ones waited.
 TEST_F(SplitLeaseProviderTest, AllRequestsOfANodeWaitHereOrThere) {
   a->split("m", State::making);
-  b->tell_of_host("m", *a);
+  b->set_host("m", *a);
   std::vector<Pending<http::Response>> all;
   for (std::size_t i = 0; i < PeerRequestLimits().max_requests + 4; ++i) all.push_back(forward(*b, far("m")));
   pass(1000ms);
@@ -318,7 +318,7 @@ TEST_F(SplitLeaseProviderTest, WhenItsHostIsLostARequestWaitsForTheNextHost) {
 TEST_F(SplitLeaseProviderTest, AHostThatHasJustLostItsGroupHasRefusedNothing) {
   auto& c = add("c");
   a->group_held.insert("m");  // and its book no longer has it
-  b->tell_of_host("m", *a);
+  b->set_host("m", *a);
   auto answer = forward(*b, far("m"));
   pass(500ms);
   EXPECT_FALSE(answer.done());
@@ -334,7 +334,7 @@ TEST_F(SplitLeaseProviderTest, AHostThatHasJustLostItsGroupHasRefusedNothing) {
 
 TEST_F(SplitLeaseProviderTest, WhatItsHostRefusesIsToldAtOnce) {
   a->split("m", State::stuck, "b lends less than the 4.1 GB that its share takes");
-  b->tell_of_host("m", *a);
+  b->set_host("m", *a);
   pass(6000ms);
   auto answer = forward(*b, far("m"));
   ASSERT_TRUE(answer.done());
@@ -362,8 +362,8 @@ TEST_F(SplitLeaseProviderTest, APlanThatIsComingIsWaitedForAWhile) {
   pass(2000ms);
   EXPECT_FALSE(answer.done());
   // Members lend memory to what is asked for: so it is asked for while it waits, and counts once.
-  ASSERT_EQ(b->demand.told().size(), 1u);
-  const auto asked = b->demand.told().front().per_hour;
+  ASSERT_EQ(b->demand.announced().size(), 1u);
+  const auto asked = b->demand.announced().front().per_hour;
   route(*b, "m", {a});  // a hosts it now
   a->split("m", State::making);
   pass(1000ms);
@@ -375,7 +375,7 @@ TEST_F(SplitLeaseProviderTest, APlanThatIsComingIsWaitedForAWhile) {
   ASSERT_TRUE(answer.done());
   EXPECT_EQ(answer.get().head.status, 200u);
   text(answer);
-  EXPECT_LE(b->demand.told().front().per_hour, asked);
+  EXPECT_LE(b->demand.announced().front().per_hour, asked);
 }
 
 TEST_F(SplitLeaseProviderTest, APlanThatDoesntComeIsntWaitedForLong) {
@@ -402,7 +402,7 @@ TEST_F(SplitLeaseProviderTest, AModelOfThisNodeWhosePlanDoesntComeMayBeAskedForA
 }
 
 TEST_F(SplitLeaseProviderTest, WhatIsShortForAllTogetherIsTold) {
-  b->split("m", State::lacking, "it needs 40 GiB, 2 nodes lend 30 GiB together: 10 GiB short");
+  b->split("m", State::unavailable, "it needs 40 GiB, 2 nodes lend 30 GiB together: 10 GiB short");
   route(*b, "m", {});
   auto answer = forward(*b, far("m"));
   ASSERT_TRUE(answer.done());

@@ -80,7 +80,7 @@ TEST_F(SocketOwnerTest, IsThisUserForAConnectionOfThisProcess) {
 }
 
 TEST_F(SocketOwnerTest, IsTheOtherUserForAConnectionOfAnother) {
-  constexpr uid_t kNobody = 65534;
+  constexpr uid_t kOtherUser = 65534;
   if (::geteuid() != 0) GTEST_SKIP() << "needs root to be somebody else";
   const auto listener = listen();
   const auto port = port_of(listener.get());
@@ -89,7 +89,7 @@ TEST_F(SocketOwnerTest, IsTheOtherUserForAConnectionOfAnother) {
   const pid_t child = ::fork();
   if (child == 0) {
     ::close(stop[1]);
-    if (::setuid(kNobody) != 0) ::_exit(1);
+    if (::setuid(kOtherUser) != 0) ::_exit(1);
     const auto socket = connect(port);
     char byte = 0;
     ::_exit(::read(stop[0], &byte, 1) == 0 ? 0 : 1);
@@ -98,7 +98,7 @@ TEST_F(SocketOwnerTest, IsTheOtherUserForAConnectionOfAnother) {
   sockaddr_in from{};
   socklen_t size = sizeof from;
   const UniqueFd accepted(::accept(listener.get(), reinterpret_cast<sockaddr*>(&from), &size));
-  EXPECT_EQ(owner_on_loopback(ntohs(from.sin_port), port), kNobody);
+  EXPECT_EQ(owner_on_loopback(ntohs(from.sin_port), port), kOtherUser);
   ::close(stop[1]);
   int status = 0;
   ::waitpid(child, &status, 0);

@@ -28,7 +28,7 @@ std::string encode(const TunnelAsk& ask) {
   ByteWriter(bytes)
       .raw(ask.model.bytes)
       .number<std::uint8_t>(ask.model.pending ? 1 : 0)
-      .number<std::uint64_t>(ask.of.life)
+      .number<std::uint64_t>(ask.of.epoch)
       .number<std::uint64_t>(ask.of.term);
   return with_length(bytes);
 }
@@ -39,7 +39,7 @@ Result<TunnelAsk> decode_tunnel_ask(std::string_view bytes) {
   ask.model.bytes = in.fixed<32>();
   const auto pending = in.number<std::uint8_t>();
   ask.model.pending = pending == 1;
-  ask.of.life = in.number<std::uint64_t>();
+  ask.of.epoch = in.number<std::uint64_t>();
   ask.of.term = in.number<std::uint64_t>();
   if (!in.ok() || pending > 1) return fail(mesh::errc::malformed, "invalid preamble of a tunnel stream");
   return ask;
@@ -62,9 +62,9 @@ Result<> decode_tunnel_answer(std::string_view bytes) {
   return fail(errc::worker_refused, words.text(kMaxWords));
 }
 
-Result<std::size_t> tunnel_length(std::string_view head, std::size_t most) {
+Result<std::size_t> tunnel_length(std::string_view head, std::size_t max_length) {
   const std::size_t length = ByteReader(head).number<std::uint16_t>();
-  if (length == 0 || length > most) return fail(mesh::errc::malformed, "invalid length in a tunnel stream");
+  if (length == 0 || length > max_length) return fail(mesh::errc::malformed, "invalid length in a tunnel stream");
   return length;
 }
 

@@ -44,7 +44,7 @@ std::string encode_tunnel_answer(const std::optional<std::string>& refusal);
 // Errors: errc::worker_refused with the node's text, without control characters; mesh::errc::malformed.
 Result<> decode_tunnel_answer(std::string_view bytes);
 
-// Reads the length. Errors: mesh::errc::malformed, if it is over `most` or 0.
-Result<std::size_t> tunnel_length(std::string_view head, std::size_t most);
+// Reads the length. Errors: mesh::errc::malformed, if it is over `max_length` or 0.
+Result<std::size_t> tunnel_length(std::string_view head, std::size_t max_length);
 
 }  // namespace corral::fleet

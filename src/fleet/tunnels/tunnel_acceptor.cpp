@@ -14,10 +14,10 @@ namespace asio = async::asio;
 using async::Task;
 
 constexpr Millis kPreamble{3000};
-constexpr Millis kTold{1000};  // for delivery of an answer
+constexpr Millis kAnswerTimeout{1000};  // for delivery of an answer
 constexpr std::size_t kPiece = 64 * 1024;
 
-Task<Result<TunnelAsk>> hear(mesh::Stream& stream) {
+Task<Result<TunnelAsk>> read_ask(mesh::Stream& stream) {
   const auto head = co_await mesh::read_exactly(stream, kTunnelHead);
   if (!head) co_return std::unexpected(head.error());
   const auto length = tunnel_length(*head, kMaxTunnelAsk);
@@ -27,7 +27,7 @@ Task<Result<TunnelAsk>> hear(mesh::Stream& stream) {
   co_return decode_tunnel_ask(*ask);
 }
 
-Task<bool> tell(mesh::Stream& stream, std::string answer, bool and_end) {
+Task<bool> send_answer(mesh::Stream& stream, std::string answer, bool and_end) {
   const auto written = co_await stream.write(answer);
   if (written && and_end) co_await stream.finish();
   co_return written.has_value();
@@ -55,21 +55,21 @@ Task<Result<std::string>> TunnelAcceptor::Core::find_worker(std::shared_ptr<Core
 }
 
 Task<std::optional<TunnelAsk>> TunnelAcceptor::Core::admit(std::shared_ptr<Core> core, mesh::Stream& stream) {
-  auto hearing = hear(stream);
-  const auto heard = co_await async::with_timeout(core->parts.timers, kPreamble, std::move(hearing));
-  if (!heard) co_return std::nullopt;
+  auto reading = read_ask(stream);
+  const auto received = co_await async::with_timeout(core->parts.timers, kPreamble, std::move(reading));
+  if (!received) co_return std::nullopt;
   std::optional<std::string> refusal;
-  if (*heard) {
-    auto finding = find_worker(core, stream.peer().id, **heard);
+  if (*received) {
+    auto finding = find_worker(core, stream.peer().id, **received);
     const auto worker = co_await std::move(finding);
     if (!worker) refusal = worker.error().message;
   } else {
-    refusal = heard->error().message;
+    refusal = received->error().message;
   }
-  auto telling = tell(stream, encode_tunnel_answer(refusal), refusal.has_value());
-  const auto told = co_await async::with_timeout(core->parts.timers, kTold, std::move(telling));
-  if (refusal || !told || !*told) co_return std::nullopt;
-  co_return **heard;
+  auto sending = send_answer(stream, encode_tunnel_answer(refusal), refusal.has_value());
+  const auto sent = co_await async::with_timeout(core->parts.timers, kAnswerTimeout, std::move(sending));
+  if (refusal || !sent || !*sent) co_return std::nullopt;
+  co_return **received;
 }
 
 Task<void> TunnelAcceptor::Core::serve(std::shared_ptr<Core> core, std::unique_ptr<mesh::Stream> stream) {

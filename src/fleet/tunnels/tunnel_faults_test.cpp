@@ -17,13 +17,13 @@ TEST(TunnelMessages, AreReadAsTheyWereWritten) {
   ask.model.bytes[5] = 7;
   ask.model.pending = true;
   ask.of = {3, 9};
-  const auto said = encode(ask);
-  const auto length = tunnel_length(said.substr(0, kTunnelHead), kMaxTunnelAsk);
+  const auto encoded = encode(ask);
+  const auto length = tunnel_length(encoded.substr(0, kTunnelHead), kMaxTunnelAsk);
   ASSERT_TRUE(length);
-  EXPECT_EQ(*length, said.size() - kTunnelHead);
-  EXPECT_EQ(decode_tunnel_ask(said.substr(kTunnelHead)), ask);
-  EXPECT_EQ(decode_tunnel_ask(said.substr(kTunnelHead) + "of a later version"), ask);
-  EXPECT_FALSE(decode_tunnel_ask(said.substr(kTunnelHead, 20)));
+  EXPECT_EQ(*length, encoded.size() - kTunnelHead);
+  EXPECT_EQ(decode_tunnel_ask(encoded.substr(kTunnelHead)), ask);
+  EXPECT_EQ(decode_tunnel_ask(encoded.substr(kTunnelHead) + "of a later version"), ask);
+  EXPECT_FALSE(decode_tunnel_ask(encoded.substr(kTunnelHead, 20)));
   EXPECT_FALSE(tunnel_length(std::string("\0\0", 2), kMaxTunnelAsk));
   EXPECT_FALSE(tunnel_length("\xff\xff", kMaxTunnelAsk));
 

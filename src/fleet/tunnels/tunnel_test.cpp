@@ -151,10 +151,10 @@ TEST_P(TunnelTest, OtherUsersAreRefused) {
     if (owner == 0) return fail(mesh::errc::link_closed, "nobody");
     return owner;
   });
-  auto stranger = connect();
-  put(stranger, "hello");
+  auto unknown = connect();
+  put(unknown, "hello");
   settle();
-  EXPECT_TRUE(is_over(stranger));
+  EXPECT_TRUE(is_over(unknown));
   ASSERT_THAT(looked, SizeIs(1));
   EXPECT_EQ(looked[0].second, port_of(*entry));
   entry->ask_owner_of([](auto, auto) -> Result<uid_t> { return fail(mesh::errc::link_closed, "nobody"); });

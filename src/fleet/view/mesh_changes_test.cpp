@@ -29,7 +29,7 @@ MeshView view(std::vector<NodeView> nodes) {
   return made;
 }
 
-std::vector<std::string> told(const MeshView& before, const MeshView& after) {
+std::vector<std::string> changes(const MeshView& before, const MeshView& after) {
   std::vector<std::string> texts;
   for (const auto& change : changes_between(before, after)) {
     std::string text(name_of(change.kind));
@@ -42,18 +42,18 @@ std::vector<std::string> told(const MeshView& before, const MeshView& after) {
 
 TEST(MeshChanges, NothingIsToldOfTheSame) {
   const auto same = view({node(0, mesh::Reach::own), node(1, mesh::Reach::linked)});
-  EXPECT_THAT(told(same, same), IsEmpty());
+  EXPECT_THAT(changes(same, same), IsEmpty());
 }
 
 TEST(MeshChanges, NodesComeGoAndAreThrownOut) {
   const auto alone = view({node(0, mesh::Reach::own)});
   const auto with = view({node(0, mesh::Reach::own), node(1, mesh::Reach::linked)});
   const auto cut = view({node(0, mesh::Reach::own), node(1, mesh::Reach::away)});
-  EXPECT_THAT(told(alone, with), ElementsAre("admitted b", "reachable b"));
-  EXPECT_THAT(told(with, cut), ElementsAre("away b silent"));
-  EXPECT_THAT(told(cut, with), ElementsAre("reachable b"));
-  EXPECT_THAT(told(with, alone), ElementsAre("removed b"));
-  EXPECT_THAT(told(MeshView(), alone), ElementsAre("status none member"));
+  EXPECT_THAT(changes(alone, with), ElementsAre("admitted b", "reachable b"));
+  EXPECT_THAT(changes(with, cut), ElementsAre("away b silent"));
+  EXPECT_THAT(changes(cut, with), ElementsAre("reachable b"));
+  EXPECT_THAT(changes(with, alone), ElementsAre("removed b"));
+  EXPECT_THAT(changes(MeshView(), alone), ElementsAre("status none member"));
 }
 
 TEST(MeshChanges, ModelsComeAreServedAndGo) {
@@ -77,9 +77,9 @@ TEST(MeshChanges, ModelsComeAreServedAndGo) {
                                         .node_state = std::make_shared<const mesh::NodeState>(node_state)}});
     return made;
   };
-  EXPECT_THAT(told(with({}, false), with({}, true)), ElementsAre("model m unloaded"));
-  EXPECT_THAT(told(with({}, true), with(mesh::ServingState::ready, true)), ElementsAre("model m unloaded ready"));
-  EXPECT_THAT(told(with(mesh::ServingState::ready, true), with({}, false)), ElementsAre("model m ready"));
+  EXPECT_THAT(changes(with({}, false), with({}, true)), ElementsAre("model m unloaded"));
+  EXPECT_THAT(changes(with({}, true), with(mesh::ServingState::ready, true)), ElementsAre("model m unloaded ready"));
+  EXPECT_THAT(changes(with(mesh::ServingState::ready, true), with({}, false)), ElementsAre("model m ready"));
 }
 
 TEST(MeshChanges, CopiesAreToldByTheirState) {
@@ -93,12 +93,12 @@ TEST(MeshChanges, CopiesAreToldByTheirState) {
     }
     return made;
   };
-  EXPECT_THAT(told(with({}), with({CopyState::waiting})), ElementsAre("copy m waiting"));
-  EXPECT_THAT(told(with({CopyState::waiting}), with({CopyState::copying})), ElementsAre("copy m waiting copying"));
-  EXPECT_THAT(told(with({CopyState::copying}), with({CopyState::failed})), ElementsAre("copy m copying failed"));
-  EXPECT_THAT(told(with({CopyState::copying}), with({})), ElementsAre("copy m copying"));
-  EXPECT_THAT(told(with({CopyState::done}), with({})), IsEmpty());
-  EXPECT_THAT(told(with({CopyState::copying}), with({CopyState::copying})), IsEmpty());
+  EXPECT_THAT(changes(with({}), with({CopyState::waiting})), ElementsAre("copy m waiting"));
+  EXPECT_THAT(changes(with({CopyState::waiting}), with({CopyState::copying})), ElementsAre("copy m waiting copying"));
+  EXPECT_THAT(changes(with({CopyState::copying}), with({CopyState::failed})), ElementsAre("copy m copying failed"));
+  EXPECT_THAT(changes(with({CopyState::copying}), with({})), ElementsAre("copy m copying"));
+  EXPECT_THAT(changes(with({CopyState::done}), with({})), IsEmpty());
+  EXPECT_THAT(changes(with({CopyState::copying}), with({CopyState::copying})), IsEmpty());
 }
 
 TEST(MeshChanges, GroupsOfThisNodeAndWhatOthersHaveOfItsMemory) {
@@ -107,17 +107,17 @@ TEST(MeshChanges, GroupsOfThisNodeAndWhatOthersHaveOfItsMemory) {
   loading.groups = {{.model = "m", .content = {}, .status = "loading", .progress = 0.3}};
   ready.groups = {{.model = "m", .content = {}, .status = "ready"}};
   waiting.groups = {{.model = "m", .content = {}, .status = "waiting", .problem = "no"}};
-  EXPECT_THAT(told(alone, loading), ElementsAre("group m loading"));
-  EXPECT_THAT(told(loading, ready), ElementsAre("group m loading ready"));
-  EXPECT_THAT(told(ready, ready), IsEmpty());
-  EXPECT_THAT(told(ready, waiting), ElementsAre("group m ready waiting no"));
-  EXPECT_THAT(told(waiting, alone), ElementsAre("group m waiting"));
+  EXPECT_THAT(changes(alone, loading), ElementsAre("group m loading"));
+  EXPECT_THAT(changes(loading, ready), ElementsAre("group m loading ready"));
+  EXPECT_THAT(changes(ready, ready), IsEmpty());
+  EXPECT_THAT(changes(ready, waiting), ElementsAre("group m ready waiting no"));
+  EXPECT_THAT(changes(waiting, alone), ElementsAre("group m waiting"));
   auto starting = alone, other = alone;
   starting.share = ShareView{.model = "m", .host = id(1), .status = "starting"};
   other.share = ShareView{.model = "n", .host = id(1), .status = "ready"};
-  EXPECT_THAT(told(alone, starting), ElementsAre("share b m starting"));
-  EXPECT_THAT(told(starting, other), ElementsAre("share b m starting", "share b n ready"));
-  EXPECT_THAT(told(other, alone), ElementsAre("share b n ready"));
+  EXPECT_THAT(changes(alone, starting), ElementsAre("share b m starting"));
+  EXPECT_THAT(changes(starting, other), ElementsAre("share b m starting", "share b n ready"));
+  EXPECT_THAT(changes(other, alone), ElementsAre("share b n ready"));
 }
 
 }  // namespace

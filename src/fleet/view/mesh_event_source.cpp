@@ -55,20 +55,20 @@ class StateNotice final : public router::Notice {
 
 }  // namespace
 
-MeshEventSource::MeshEventSource(std::function<void(router::NoticePtr)> tell)
-    : tell_(std::move(tell)), view_(std::make_shared<const MeshView>()) {}
+MeshEventSource::MeshEventSource(std::function<void(router::NoticePtr)> publish)
+    : publish_(std::move(publish)), view_(std::make_shared<const MeshView>()) {}
 
 void MeshEventSource::changed(MeshViewPtr view) {
   MeshViewPtr before;
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     before = std::exchange(view_, view);
   }
-  for (auto& change : changes_between(*before, *view)) tell_(std::make_shared<ChangeNotice>(std::move(change)));
+  for (auto& change : changes_between(*before, *view)) publish_(std::make_shared<ChangeNotice>(std::move(change)));
 }
 
 router::NoticePtr MeshEventSource::state() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return std::make_shared<StateNotice>(view_);
 }
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <functional>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "fleet/view/mesh_view.h"
 #include "router/core/event_source.h"
 
@@ -12,16 +12,16 @@ namespace corral::fleet {
 class MeshEventSource final : public router::EventSource {
  public:
   // The callback may run on any loop.
-  explicit MeshEventSource(std::function<void(router::NoticePtr)> tell);
+  explicit MeshEventSource(std::function<void(router::NoticePtr)> publish);
 
   // Sets the newest view; called on the loop of the mesh.
   void changed(MeshViewPtr view);
   router::NoticePtr state() const override;
 
  private:
-  const std::function<void(router::NoticePtr)> tell_;
-  mutable std::mutex mutex_;
-  MeshViewPtr view_;  // never nullptr
+  const std::function<void(router::NoticePtr)> publish_;
+  mutable Mutex mutex_;
+  MeshViewPtr view_ GUARDED_BY(mutex_);  // never nullptr
 };
 
 }  // namespace corral::fleet

@@ -149,7 +149,7 @@ void BufferedSocket::tick(MonoClock::duration passed) {
   }
 }
 
-bool BufferedSocket::has_news() {
+bool BufferedSocket::is_readable() {
   char byte = 0;
   const auto got = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   return got >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);

@@ -57,7 +57,7 @@ class BufferedSocket {
   // a write() too, and its connection ends.
   void tick(MonoClock::duration passed);
   // True: unexpected bytes, or the end. Costs a system call.
-  bool has_news();
+  bool is_readable();
   void close();
 
  private:

@@ -33,9 +33,11 @@ std::string to_string(const Endpoint& endpoint) {
 }
 
 struct Client::Impl : std::enable_shared_from_this<Client::Impl> {
-  Impl(async::Executor on, Endpoint to, ClientOptions with) : executor(on), endpoint(std::move(to)), options(with) {}
+  Impl(async::Executor on, const Clock& the_clock, Endpoint to, ClientOptions with)
+      : executor(on), clock(the_clock), endpoint(std::move(to)), options(with) {}
 
   async::Executor executor;
+  const Clock& clock;
   const Endpoint endpoint;
   const ClientOptions options;
   struct Idle {
@@ -49,7 +51,7 @@ struct Client::Impl : std::enable_shared_from_this<Client::Impl> {
   // `length`: of the body; nothing: sent in chunks.
   std::string request_text(const RequestHead& head, std::optional<std::uint64_t> length, bool asks = false) const;
   void give_back(Connected wire) {
-    const auto now = MonoClock::now();
+    const auto now = clock.now();
     while (!idle.empty() && (now - idle.front().since > kIdleLimit || idle.size() >= options.max_idle_connections)) {
       idle.pop_front();
     }
@@ -58,12 +60,12 @@ struct Client::Impl : std::enable_shared_from_this<Client::Impl> {
   }
   // An idle connection that its server has not closed, as far as is known here; null: none.
   Connected take_kept() {
-    const auto now = MonoClock::now();
+    const auto now = clock.now();
     if (!idle.empty() && now - idle.back().since > kIdleLimit) idle.clear();
     while (!idle.empty()) {
       auto kept = std::move(idle.back());
       idle.pop_back();
-      if (!kept.wire->has_news()) return std::move(kept.wire);
+      if (!kept.wire->is_readable()) return std::move(kept.wire);
     }
     return nullptr;
   }
@@ -149,7 +151,7 @@ async::Task<void> until_readable(BufferedSocket& wire, bool& readable) {
   while (!readable) {
     const auto [error] = co_await wire.socket().async_wait(Socket::wait_read, async::as_value);
     if (error) co_return;
-    readable = wire.has_news();
+    readable = wire.is_readable();
   }
 }
 
@@ -220,8 +222,8 @@ std::string Client::Impl::request_text(const RequestHead& head, std::optional<st
   return text.append("\r\n");
 }
 
-Client::Client(async::Executor executor, Endpoint endpoint, ClientOptions options)
-    : impl_(std::make_shared<Impl>(executor, std::move(endpoint), options)) {}
+Client::Client(async::Executor executor, const Clock& clock, Endpoint endpoint, ClientOptions options)
+    : impl_(std::make_shared<Impl>(executor, clock, std::move(endpoint), options)) {}
 
 Client::~Client() = default;
 

@@ -6,8 +6,9 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
+
+#include "base/mutex.h"
 
 namespace corral::http {
 
@@ -44,7 +45,7 @@ class AddressCount {
   // False: the address has reached its limit; 0 is no limit. If true, call leave() later.
   bool enter(PeerAddress address) {
     if (limit_ == 0) return true;
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     auto& count = counts_[address];
     if (count >= limit_) return false;
     ++count;
@@ -52,15 +53,15 @@ class AddressCount {
   }
   void leave(PeerAddress address) {
     if (limit_ == 0) return;
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = counts_.find(address);
     if (found != counts_.end() && --found->second == 0) counts_.erase(found);
   }
 
  private:
   const std::size_t limit_;
-  std::mutex mutex_;
-  std::map<PeerAddress, std::size_t> counts_;
+  Mutex mutex_;
+  std::map<PeerAddress, std::size_t> counts_ GUARDED_BY(mutex_);
 };
 
 }  // namespace corral::http

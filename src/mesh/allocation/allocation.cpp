@@ -35,10 +35,10 @@ std::string_view name_of(UnloadCause cause) {
   constexpr std::string_view kNames[] = {"told", "idle", "wanted_elsewhere", "recalled"};
   return name_in(kNames, cause);
 }
-std::string_view name_of(UnservedReason lack) {
+std::string_view name_of(UnservedReason reason) {
   constexpr std::string_view kNames[] = {"told",     "resting",  "not_asked", "no_file", "no_memory",
                                          "no_links", "too_slow", "taken",     "declined"};
-  return name_in(kNames, lack);
+  return name_in(kNames, reason);
 }
 
 Allocation allocate(const AllocationInput& situation, const AllocationRules& rules) {
@@ -86,7 +86,7 @@ Allocation Allocator::run() {
   std::vector<Node*> joiners;
   for (auto& node : nodes_)
     if (node.state == Node::State::free) joiners.push_back(&node);
-  const auto little_first = [](const Node* node) { return std::tuple(most_room(*node->facts), node->facts->id); };
+  const auto little_first = [](const Node* node) { return std::tuple(max_headroom(*node->facts), node->facts->id); };
   std::ranges::sort(joiners, {}, little_first);
   give(joiners);
   make_room();
@@ -116,7 +116,7 @@ void Allocator::keep(Node& node) {
   if (!node.held) return;
 
   auto& model = model_of(node.held->model);
-  const auto& told = node.facts->told;
+  const auto& order = node.facts->order;
   const bool of_group = node.held->use == HeldModel::Use::share;
   const auto host = std::ranges::find(nodes_, node.held->host, [](const Node& one) { return one.facts->id; });
   if (node.held->draining || (of_group && host == nodes_.end())) {
@@ -127,9 +127,9 @@ void Allocator::keep(Node& node) {
     // It counts as present for a moment.
   } else if (node.facts->recalled) {
     return let_go(node, UnloadCause::recalled, "its owner needs the memory");
-  } else if (told ? told->model != node.held->model : is_told_to_unload(node)) {
-    return let_go(node, UnloadCause::told, "a user ordered it");
-  } else if (!told && !node.held->by_hand && std::chrono::milliseconds(node.held->idle_ms) >= rules_.idle_unload) {
+  } else if (order ? order->model != node.held->model : is_unload_ordered(node)) {
+    return let_go(node, UnloadCause::ordered, "a user ordered it");
+  } else if (!order && !node.held->by_hand && std::chrono::milliseconds(node.held->idle_ms) >= rules_.idle_unload) {
     return let_go(node, UnloadCause::idle, no_request_for(node.held->idle_ms));
   }
   node.state = node.state == Node::State::closed ? node.state : Node::State::held;
@@ -140,7 +140,7 @@ void Allocator::keep(Node& node) {
 }
 
 // For a group its host has the order. A valid split order is newer than orders to unload the model.
-bool Allocator::is_told_to_unload(const Node& node) const {
+bool Allocator::is_unload_ordered(const Node& node) const {
   const auto& held = *node.held;
   if (held.use == HeldModel::Use::share && models_[places_.at(held.model)].named) return false;
   const auto& asked = held.use == HeldModel::Use::share ? held.host : node.facts->id;
@@ -168,22 +168,22 @@ void Allocator::let_go(Node& node, UnloadCause cause, std::string why, const Mod
 
 // An order for a node comes before everything that the allocation would give it.
 void Allocator::obey(Node& node) {
-  const auto& told = node.facts->told;
-  if (!told || node.state == Node::State::closed || node.state == Node::State::held) return;
-  if (!told->model || !places_.contains(*told->model)) {
+  const auto& order = node.facts->order;
+  if (!order || node.state == Node::State::closed || node.state == Node::State::held) return;
+  if (!order->model || !places_.contains(*order->model)) {
     node.state = Node::State::closed;
     return;
   }
-  if (std::ranges::find(node.facts->holds, *told->model, &HeldModel::model) != node.facts->holds.end()) {
+  if (std::ranges::find(node.facts->holds, *order->model, &HeldModel::model) != node.facts->holds.end()) {
     node.state = Node::State::closed;  // its owner has loaded it
     return;
   }
-  node.only = told->model;
-  auto& model = model_of(*told->model);
+  node.only = order->model;
+  auto& model = model_of(*order->model);
   const bool waits = node.state == Node::State::leaving;
   if (model.split) return;  // the node stays reserved for that model's group
   if (way_to(node, model) && fits(node, model)) {
-    assign(node, model, model.servers > 0 ? Part::replica : Part::alone, Priority::told, "a user ordered it", waits);
+    assign(node, model, model.servers > 0 ? Part::replica : Part::alone, Priority::ordered, "a user ordered it", waits);
   } else {
     node.state = Node::State::closed;
   }
@@ -193,7 +193,7 @@ void Allocator::obey(Node& node) {
 void Allocator::find_roomiest() {
   roomiest_ = 0;
   for (const auto& node : nodes_)
-    if (node.state == Node::State::free) roomiest_ = std::max(roomiest_, most_room(*node.facts));
+    if (node.state == Node::State::free) roomiest_ = std::max(roomiest_, max_headroom(*node.facts));
 }
 
 // Models with requests that no node serves, most requests first, before any priority: so memory freed for such a model
@@ -210,7 +210,7 @@ void Allocator::give_what_is_missed() {
     for (auto& node : nodes_) {
       if (node.state != Node::State::free || !may_have(node, model) || !fits(node, model)) continue;
       if (const auto way = way_to(node, model))
-        able.emplace_back(*way != Fetch::none, most_room(*node.facts), node.facts->id, &node);
+        able.emplace_back(*way != Fetch::none, max_headroom(*node.facts), node.facts->id, &node);
     }
     if (able.empty()) continue;
     const auto& [fetched, room, id, node] = std::ranges::min(able);

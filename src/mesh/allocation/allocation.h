@@ -28,7 +28,7 @@
 
 namespace corral::mesh {
 
-enum class Priority : std::uint8_t { told, completes, unserved, capacity, fetch, biggest };
+enum class Priority : std::uint8_t { ordered, completes, unserved, capacity, fetch, biggest };
 std::string_view name_of(Priority priority);
 
 enum class Part : std::uint8_t {
@@ -54,7 +54,7 @@ struct Assignment {
 };
 
 enum class UnloadCause : std::uint8_t {
-  told,
+  ordered,
   idle,
   wanted_elsewhere,  // for `for_model`
   recalled,          // by the node's owner
@@ -80,7 +80,7 @@ struct SplitDecision {
 };
 
 enum class UnservedReason : std::uint8_t {
-  told,       // to be unloaded
+  ordered,    // to be unloaded
   resting,    // no request since it was unloaded for idleness
   not_asked,  // only members could hold it, and they lend for models with requests
   no_file,    // no node that could hold it has the file or can get it
@@ -90,11 +90,11 @@ enum class UnservedReason : std::uint8_t {
   taken,     // models with about as many requests, or ordered models, use the memory
   declined,  // nodes that could hold it failed to load it, or lost it, just now
 };
-std::string_view name_of(UnservedReason lack);
+std::string_view name_of(UnservedReason reason);
 
 struct Unserved {
   ContentKey model;
-  UnservedReason lack = UnservedReason::taken;
+  UnservedReason reason = UnservedReason::taken;
   std::uint64_t need = 0, have = 0;  // bytes; 0: not a matter of bytes
   std::string why;
   friend bool operator==(const Unserved&, const Unserved&) = default;

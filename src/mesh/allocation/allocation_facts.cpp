@@ -15,8 +15,8 @@ const MemoryHeadroom& room_of(const AllocationNode& node, bool gpu) { return gpu
 std::uint64_t Allocator::capacity(const Node& node, const Model& model) const {
   if (node.facts->role == Role::client) return 0;
   const auto& room = room_of(*node.facts, model.facts->gpu);
-  if (node.facts->role == Role::worker) return room.most;
-  return std::min(room.most, room.idle + (node.held ? node.held->bytes : 0));
+  if (node.facts->role == Role::worker) return room.total;
+  return std::min(room.total, room.idle + (node.held ? node.held->bytes : 0));
 }
 
 // A model with an unknown need fits only the node with most memory.
@@ -48,7 +48,7 @@ bool Allocator::may_have(const Node& node, const Model& model) const {
   if (std::ranges::find(node.facts->declines, model.facts->content) != node.facts->declines.end()) return false;
   if (node.only) return *node.only == model.facts->content;
   if (is_named_for(node, model)) return true;
-  return node.facts->role == Role::worker || model.facts->wished || model.facts->per_hour > 0;
+  return node.facts->role == Role::worker || model.facts->wanted || model.facts->per_hour > 0;
 }
 
 // An ordered split lists this node.
@@ -63,7 +63,7 @@ bool Allocator::is_hot(const Model& model, std::size_t servers) const {
 
 // A node may get it.
 bool Allocator::is_open(const Model& model) const {
-  return !model.facts->unload_told && (!model.rests || is_hot(model, model.servers));
+  return !model.facts->unload_ordered && (!model.rests || is_hot(model, model.servers));
 }
 
 }  // namespace corral::mesh

@@ -103,8 +103,8 @@ class AllocationFixture : public testing::Test {
     for (const auto& unload : allocation.unloads)
       all.push_back(
           fmt::format("{} {} goes: {}", name_of_node(unload.node), name_of_model(unload.model), name_of(unload.cause)));
-    for (const auto& lack : allocation.unserved)
-      all.push_back(fmt::format("- {} {}", name_of_model(lack.model), name_of(lack.lack)));
+    for (const auto& entry : allocation.unserved)
+      all.push_back(fmt::format("- {} {}", name_of_model(entry.model), name_of(entry.reason)));
     std::ranges::sort(all);
     return all;
   }

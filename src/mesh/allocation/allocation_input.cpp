@@ -1,10 +1,10 @@
 #include "mesh/allocation/allocation_input.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <set>
 
+#include "base/text.h"
 #include "mesh/allocation/believed.h"
 #include "mesh/catalog/hashed_since.h"
 #include "mesh/catalog/split_orders.h"
@@ -20,12 +20,8 @@ MemoryHeadroom room_on(const KnownNode& node, Device device) {
 
 // 4: the same type; 3: "Q4_K_M" and its type "q4_K"; 2: as many bits; 1: any other.
 int likeness(std::string_view quantisation, std::string_view type) {
-  const auto same = [](char a, char b) {
-    return std::toupper(static_cast<unsigned char>(a)) == std::toupper(static_cast<unsigned char>(b));
-  };
-  if (std::ranges::equal(quantisation, type, same)) return 4;
-  if (quantisation.size() > type.size() && std::ranges::equal(quantisation.substr(0, type.size()), type, same))
-    return 3;
+  if (equal_ignoring_case(quantisation, type)) return 4;
+  if (quantisation.size() > type.size() && equal_ignoring_case(quantisation.substr(0, type.size()), type)) return 3;
   const auto bits = [](std::string_view text) {
     const auto digit = text.find_first_of("0123456789");
     return digit == std::string_view::npos ? '?' : text[digit];
@@ -84,11 +80,11 @@ class Reader {
     node.works = node_state.works;
     node.engine = node_state.engine;
     node.weight_speeds = node_state.weight_speeds;
-    node.told = node_state.order;
-    if (node.told && node.told->model) node.told->model = hashed_(*node.told->model);
+    node.order = node_state.order;
+    if (node.order && node.order->model) node.order->model = hashed_(*node.order->model);
     for (const auto& content : node_state.declined) node.declines.push_back(hashed_(content));
     for (const auto& content : node_state.unloads) node.gives_back.push_back(hashed_(content));
-    for (const auto& wanted : node_state.wants) wishes_.insert(wanted.name);
+    for (const auto& wanted : node_state.wants) wants_.insert(wanted.name);
     // A catalog has no copies at unreachable nodes.
     if (!is_routable(known.reach)) {
       for (const auto& model : node_state.models) {
@@ -110,7 +106,7 @@ class Reader {
     model.bytes = facts.bytes;
     model.need = facts.need;
     model.shape = facts.shape;
-    model.wished = !known.wanted_by.empty();
+    model.wanted = !known.wanted_by.empty();
     for (const auto& copy : known.copies) {
       add_terms(known.content, copy, facts);
       model.gpu = model.gpu || has(copy.model->device, Device::gpu);
@@ -121,7 +117,7 @@ class Reader {
     // The meaning of names differs between nodes; here all nodes must use the same name.
     model.name = known.plain_name;
     for (const auto& copy : known.copies) model.name = std::min(model.name, copy.model->name);
-    model.wished = model.wished || is_wished(known);
+    model.wanted = model.wanted || is_wanted(known);
   }
 
   void add_terms(const ContentKey& content, const ModelCopy& copy, const Believed& facts) {
@@ -132,9 +128,9 @@ class Reader {
       situation_.nodes[place->second].own.insert_or_assign(content, own);
   }
 
-  bool is_wished(const MeshModel& model) const {
-    return wishes_.contains(model.plain_name) ||
-           std::ranges::any_of(model.copies, [&](const auto& copy) { return wishes_.contains(copy.model->name); });
+  bool is_wanted(const MeshModel& model) const {
+    return wants_.contains(model.plain_name) ||
+           std::ranges::any_of(model.copies, [&](const auto& copy) { return wants_.contains(copy.model->name); });
   }
 
   void add(const MeshModel& model, const ModelCopy& copy) {
@@ -215,7 +211,7 @@ class Reader {
       if (auto* model = find_model(content)) model->resting = true;
     }
     for (const auto& content : node.node_state->unloads) {
-      if (auto* model = find_model(content)) model->unload_told = true;
+      if (auto* model = find_model(content)) model->unload_ordered = true;
     }
     for (const auto& copy : node.node_state->copying) {
       auto* model = copy.by_allocation ? find_model({copy.content, false}) : nullptr;
@@ -268,7 +264,7 @@ class Reader {
   std::vector<LinkQuality> links_;
   std::map<NodeId, std::size_t> node_places_;
   std::map<ContentKey, std::size_t> model_places_;
-  std::set<std::string> wishes_;
+  std::set<std::string> wants_;
   std::map<std::string, std::set<ContentKey>> by_name_;
 };
 
@@ -284,8 +280,8 @@ std::uint64_t need_at(const AllocationNode& node, const AllocationModel& model) 
 }
 
 // As headroom_for(): memory of this kind of device, or of the other if the node has none of that kind.
-std::uint64_t most_room(const AllocationNode& node, bool gpu) {
-  return node.role == Role::client ? 0 : (gpu ? node.gpu : node.cpu).most;
+std::uint64_t max_headroom(const AllocationNode& node, bool gpu) {
+  return node.role == Role::client ? 0 : (gpu ? node.gpu : node.cpu).total;
 }
 
 bool may_come_to(const AllocationNode& node, const AllocationModel& model) {
@@ -299,7 +295,7 @@ bool needs_several(const AllocationInput& situation, const AllocationModel& mode
   if (model.need == 0) return false;
   bool hosted = false;
   for (const auto& node : situation.nodes) {
-    const bool fits = need_at(node, model) <= most_room(node, model.gpu);
+    const bool fits = need_at(node, model) <= max_headroom(node, model.gpu);
     if (node.role == Role::client || (hosted && !fits) || !may_come_to(node, model)) continue;
     if (fits) return false;
     hosted = true;

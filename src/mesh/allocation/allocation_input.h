@@ -54,7 +54,7 @@ struct AllocationNode {
   std::vector<ContentKey> on_disk;
   std::map<ContentKey, OwnTerms> own;  // models on its disk with other settings there
   std::vector<HeldModel> holds;
-  std::optional<NodeOrder> told;       // `assign NODE MODEL`, `--model X --join`
+  std::optional<NodeOrder> order;      // `assign NODE MODEL`, `--model X --join`
   std::vector<ContentKey> declines;    // failed to load or lost just now: other nodes may have them
   std::vector<ContentKey> gives_back;  // unloaded by order (`corral mesh unload`)
 };
@@ -67,7 +67,7 @@ struct AllocationModel {
   bool gpu = false;          // runs on a GPU
   std::string quantisation;  // as in the files: "Q4_K_M"
   double per_hour = 0;       // requests, decayed, of all entry nodes together
-  bool wished = false;       // in the `--model` list of a node
+  bool wanted = false;       // in the `--model` list of a node
   bool may_copy = false;     // some node offers copies
   bool may_download = false;
   SplitModel shape;                       // sizes of its layers, from nodes with the file; 0 layers: not reported
@@ -75,7 +75,7 @@ struct AllocationModel {
   std::optional<NodeId> split_host = {};  // its host: the node that got the order
   std::vector<NodeId> copying = {};       // nodes that copy it by order of the allocation
   bool resting = false;                   // unloaded for idleness, and no request since
-  bool unload_told = false;               // `corral mesh unload`
+  bool unload_ordered = false;            // `corral mesh unload`
 };
 
 struct AllocationInput {
@@ -95,7 +95,7 @@ AllocationInput make_situation(const Catalog& catalog, MonoTime now, std::span<c
 // Memory for the whole model at this node, with the node's own settings; 0: unknown.
 std::uint64_t need_at(const AllocationNode& node, const AllocationModel& model);
 // The most memory that a node could give one model for this device.
-std::uint64_t most_room(const AllocationNode& node, bool gpu);
+std::uint64_t max_headroom(const AllocationNode& node, bool gpu);
 // Whether the node has the file, or may get it.
 bool may_come_to(const AllocationNode& node, const AllocationModel& model);
 // No node that has the file or may get it can hold the model alone, and one of them could host a split. By the total

@@ -26,11 +26,11 @@ class AllocationInputTest : public CatalogFixture {
 TEST_F(AllocationInputTest, MemoryIsWhatIsLentAlsoOfThisNode) {
   add(1, Reach::own).node_state.memory = {{"cpu", false, 64 * kGB, 32 * kGB, 4 * kGB, 40 * kGB},
                                           {"cuda0", true, 24 * kGB, 24 * kGB, 0, 20 * kGB}};
-  EXPECT_EQ(at(1).cpu.most, 40 * kGB);
+  EXPECT_EQ(at(1).cpu.total, 40 * kGB);
   EXPECT_EQ(at(1).cpu.idle, 36 * kGB);
-  EXPECT_EQ(at(1).gpu.most, 20 * kGB);
+  EXPECT_EQ(at(1).gpu.total, 20 * kGB);
   add(2, Reach::linked, 8);
-  EXPECT_EQ(at(2).gpu.most, 8 * kGB);  // it has no other
+  EXPECT_EQ(at(2).gpu.total, 8 * kGB);  // it has no other
 }
 
 TEST_F(AllocationInputTest, WhatNodesHaveInMemory) {
@@ -59,7 +59,7 @@ TEST_F(AllocationInputTest, ModelsBringWhatIsKnownOfThemAnywhere) {
   const auto& model = of("x");
   EXPECT_EQ(model.need, 5 * kGB);
   EXPECT_TRUE(model.gpu && model.may_copy);
-  EXPECT_FALSE(model.wished);
+  EXPECT_FALSE(model.wanted);
 }
 
 // It would be too large for everybody, or cut into layers that it hasn't got.
@@ -82,7 +82,7 @@ TEST_F(AllocationInputTest, WhatOneNodeSaysOfAModelDoesntStopTheOthers) {
 
 // Its load goes by its own settings, whatever others believe.
 TEST_F(AllocationInputTest, ANodeGoesByItsOwnSettings) {
-  const auto say = [&](unsigned number, Reach reach, std::uint64_t gb) {
+  const auto add_file = [&](unsigned number, Reach reach, std::uint64_t gb) {
     auto& file = disk(add(number, reach), "m", "x");
     file.predicted = gb * kGB;
     file.layers = 32;
@@ -90,9 +90,9 @@ TEST_F(AllocationInputTest, ANodeGoesByItsOwnSettings) {
     file.cache_bytes = (gb - 4) * kGB / 32;
     file.split_context = gb * 1000;
   };
-  say(1, Reach::own, 5);
-  say(2, Reach::linked, 9);
-  say(3, Reach::linked, 5);
+  add_file(1, Reach::own, 5);
+  add_file(2, Reach::linked, 9);
+  add_file(3, Reach::linked, 5);
   EXPECT_TRUE(at(1).own.empty());
   EXPECT_EQ(of("x").need, 5 * kGB);
   const auto model = of("x");
@@ -136,10 +136,10 @@ TEST_F(AllocationInputTest, DemandIsSummedOverEntriesAndMeansTheirOwnModels) {
 TEST_F(AllocationInputTest, WishesCountForFilesAndForWhatNobodyHas) {
   add(1, Reach::own).node_state.wants = {{"m", "org/m"}, {"nowhere", "org/repo"}};
   disk(add(2, Reach::linked), "m", "x");
-  EXPECT_TRUE(of("x").wished);
-  const auto& wish = *std::ranges::find(seen.models, "nowhere", &AllocationModel::name);
-  EXPECT_TRUE(wish.wished);
-  EXPECT_EQ(wish.need, 0u);
+  EXPECT_TRUE(of("x").wanted);
+  const auto& nowhere = *std::ranges::find(seen.models, "nowhere", &AllocationModel::name);
+  EXPECT_TRUE(nowhere.wanted);
+  EXPECT_EQ(nowhere.need, 0u);
 }
 
 TEST_F(AllocationInputTest, AGroupIsHeldByAllItsNodes) {
@@ -244,10 +244,10 @@ TEST_F(AllocationInputTest, WhatNodesWereToldIsTakenOver) {
   add(2, Reach::linked).node_state.split_orders = {{model, {id(4)}}};
   nodes[2].node_state.copying = {{sha256({"x"}), 1, 2, 3, true}, {sha256({"y"}), 1, 2, 3, true}};
   EXPECT_TRUE(at(1).recalled);
-  EXPECT_EQ(at(1).told->model, model);
+  EXPECT_EQ(at(1).order->model, model);
   EXPECT_EQ(at(1).declines, std::vector{model});
   EXPECT_EQ(at(1).gives_back, std::vector{model});
-  EXPECT_TRUE(of("x").resting && seen.models.front().unload_told);
+  EXPECT_TRUE(of("x").resting && seen.models.front().unload_ordered);
   EXPECT_EQ(of("x").split_over, std::vector{id(1) < id(2) ? id(3) : id(4)});
   EXPECT_EQ(of("x").split_host, std::min(id(1), id(2)));
   EXPECT_EQ(of("x").copying, std::vector{id(2)});

@@ -10,20 +10,20 @@ namespace {
 
 class RandomAllocation : public AllocationFixture {
  protected:
-  std::uint64_t roll(std::uint64_t sides) { return lot.next() % sides; }
+  std::uint64_t roll(std::uint64_t sides) { return rng.next() % sides; }
   bool chance(unsigned percent) { return roll(100) < percent; }
 
   void make(std::uint64_t seed, unsigned nodes, unsigned models) {
-    lot = SplitMix(seed);
+    rng = SplitMix(seed);
     situation = {};
     links.clear();
     for (unsigned number = 0; number < models; ++number) {
       auto& one = model("m" + std::to_string(number), 1 + roll(chance(20) ? 60 : 12));
       one.may_copy = chance(70);
       if (chance(30)) one.per_hour = static_cast<double>(roll(200));
-      one.wished = chance(20);
+      one.wanted = chance(20);
       one.resting = chance(10);
-      one.unload_told = chance(3);
+      one.unload_ordered = chance(3);
     }
     for (unsigned number = 1; number <= nodes; ++number) {
       auto& one = node(number, 2 + roll(30), {}, chance(70) ? Role::worker : chance(80) ? Role::member : Role::client);
@@ -31,11 +31,11 @@ class RandomAllocation : public AllocationFixture {
       for (const auto& known : situation.models) {
         if (chance(25)) one.on_disk.push_back(known.content);
       }
-      if (chance(5)) one.told = NodeOrder{situation.models[roll(models)].content};
-      if (chance(3)) one.told = NodeOrder{};
+      if (chance(5)) one.order = NodeOrder{situation.models[roll(models)].content};
+      if (chance(3)) one.order = NodeOrder{};
       for (const auto& known : situation.models) {
         if (chance(2)) one.declines.push_back(known.content);
-        if (known.unload_told && chance(50)) one.gives_back.push_back(known.content);
+        if (known.unload_ordered && chance(50)) one.gives_back.push_back(known.content);
       }
     }
     for (auto& one : situation.models) {
@@ -77,7 +77,7 @@ class RandomAllocation : public AllocationFixture {
     for (auto& one : situation.models) {
       one.per_hour = chance(40) ? static_cast<double>(roll(300)) : 0;
       if (chance(20)) one.resting = !one.resting;
-      if (chance(5)) one.unload_told = true;
+      if (chance(5)) one.unload_ordered = true;
       for (const auto& node : situation.nodes)
         if (chance(3)) one.copying.push_back(node.id);
     }
@@ -103,13 +103,13 @@ class RandomAllocation : public AllocationFixture {
       ASSERT_NE(node.role, Role::client);
       ASSERT_FALSE(got.why.empty());
       if (got.part == Part::alone || got.part == Part::replica) {
-        ASSERT_LE(model.need, node.cpu.most) << got.why;
+        ASSERT_LE(model.need, node.cpu.total) << got.why;
       }
       if (!got.priority) continue;
       const bool declined = std::ranges::find(node.declines, got.model) != node.declines.end();
-      ASSERT_TRUE(!declined || got.priority == Priority::told) << got.why;
-      ASSERT_TRUE(!model.unload_told || got.priority == Priority::told) << got.why;
-      ASSERT_TRUE(!model.resting || model.per_hour > 0 || got.priority == Priority::told) << got.why;
+      ASSERT_TRUE(!declined || got.priority == Priority::ordered) << got.why;
+      ASSERT_TRUE(!model.unload_ordered || got.priority == Priority::ordered) << got.why;
+      ASSERT_TRUE(!model.resting || model.per_hour > 0 || got.priority == Priority::ordered) << got.why;
       if (got.fetch == Fetch::none && (got.part == Part::alone || got.part == Part::replica)) {
         ASSERT_TRUE(std::ranges::find(node.on_disk, got.model) != node.on_disk.end()) << got.why;
       }
@@ -119,7 +119,7 @@ class RandomAllocation : public AllocationFixture {
       ASSERT_TRUE(over.empty() || over.size() == split.plan.shares.size());
       for (const auto& share : split.plan.shares) {
         const auto& node = *std::ranges::find(situation.nodes, share.node, &AllocationNode::id);
-        ASSERT_LE(share.total(), node.cpu.most);
+        ASSERT_LE(share.total(), node.cpu.total);
         ASSERT_TRUE(std::ranges::any_of(allocation.assignments, [&](const auto& got) {
           return got.node == share.node && got.model == split.model && got.part == Part::share;
         }));
@@ -131,9 +131,9 @@ class RandomAllocation : public AllocationFixture {
       for (const auto& held : node.holds) known.insert(held.model);
     }
     for (const auto& got : allocation.assignments) known.insert(got.model);
-    for (const auto& lack : allocation.unserved) {
-      known.insert(lack.model);
-      ASSERT_FALSE(lack.why.empty());
+    for (const auto& entry : allocation.unserved) {
+      known.insert(entry.model);
+      ASSERT_FALSE(entry.why.empty());
     }
     ASSERT_EQ(known.size(), situation.models.size());
   }
@@ -145,7 +145,7 @@ class RandomAllocation : public AllocationFixture {
     }
     return kept;
   }
-  SplitMix lot{1};
+  SplitMix rng{1};
 };
 
 TEST_F(RandomAllocation, IsTheSameForAnyOrderOfItsInput) {
@@ -222,7 +222,7 @@ TEST_F(RandomAllocation, AThousandNodesWithTooFewLinksForAnyModel) {
   make(7, 1000, 200);
   for (auto& node : situation.nodes) {
     node.role = Role::worker;
-    node.told.reset();
+    node.order.reset();
     node.on_disk.clear();
     node.cpu = node.gpu = {30 * kGB, 30 * kGB, 30 * kGB};
   }
@@ -230,14 +230,14 @@ TEST_F(RandomAllocation, AThousandNodesWithTooFewLinksForAnyModel) {
   for (std::size_t link = 0; link < links.size(); ++link) links[link].a = situation.nodes[link / 2].id;
   for (auto& model : situation.models) {
     model.bytes = model.need = 300 * kGB;
-    model.may_copy = model.wished = true;
-    model.unload_told = model.resting = false;
+    model.may_copy = model.wanted = true;
+    model.unload_ordered = model.resting = false;
   }
   const auto allocation = decide();
   check(allocation);
   EXPECT_EQ(allocation.unserved.size(), 200u);
   EXPECT_TRUE(
-      std::ranges::any_of(allocation.unserved, [](const auto& one) { return one.lack == UnservedReason::no_links; }));
+      std::ranges::any_of(allocation.unserved, [](const auto& one) { return one.reason == UnservedReason::no_links; }));
   EXPECT_TRUE(allocation.splits.empty());
 }
 

@@ -13,7 +13,7 @@ namespace corral::mesh {
 void Allocator::find_split_models() {
   bool lent[2] = {false, false};
   for (const auto& node : nodes_) {
-    for (const bool gpu : {false, true}) lent[gpu] = lent[gpu] || most_room(*node.facts, gpu) > 0;
+    for (const bool gpu : {false, true}) lent[gpu] = lent[gpu] || max_headroom(*node.facts, gpu) > 0;
   }
   for (auto& model : models_) {
     model.named = can_be_named(model);
@@ -33,8 +33,9 @@ bool Allocator::can_be_named(const Model& model) const {
     return std::ranges::all_of(over, [&](const NodeId& id) { return id == host || links_.find(host, id) != nullptr; });
   };
   if (!std::ranges::all_of(over, there)) return false;
-  const auto& told = model.facts->split_host;
-  return told && std::ranges::find(over, *told) != over.end() ? hosts(*told) : std::ranges::any_of(over, hosts);
+  const auto& ordered = model.facts->split_host;
+  return ordered && std::ranges::find(over, *ordered) != over.end() ? hosts(*ordered)
+                                                                    : std::ranges::any_of(over, hosts);
 }
 
 // Other nodes got it while one of the ordered nodes was away. They unload it once it is idle.
@@ -73,7 +74,7 @@ void Allocator::complete_splits(bool of_named) {
 bool Allocator::waits_for_split(const Node& node, const Model& model) const {
   if (node.state != Node::State::held || node.taken || node.facts->just_gone || node.held->draining) return false;
   if (has_alone(node, model)) return true;
-  return !node.facts->told && !node.held->by_hand && std::chrono::milliseconds(node.held->idle_ms) >= rules_.quiet;
+  return !node.facts->order && !node.held->by_hand && std::chrono::milliseconds(node.held->idle_ms) >= rules_.quiet;
 }
 
 bool Allocator::has_alone(const Node& node, const Model& model) {
@@ -135,8 +136,8 @@ bool Allocator::complete(Model& model) {
 }
 
 bool Allocator::form(Model& model, const std::vector<Node*>& joining) {
-  static const std::vector<NodeId> kWhoever;
-  const auto& over = model.named ? model.facts->split_over : kWhoever;
+  static const std::vector<NodeId> kAnyNodes;
+  const auto& over = model.named ? model.facts->split_over : kAnyNodes;
   if (joining.size() < over.size()) {
     std::string missing;
     for (const auto& id : over) {
@@ -191,14 +192,14 @@ bool Allocator::form(Model& model, const std::vector<Node*>& joining) {
   }
   const bool waits =
       !strayed.empty() || std::ranges::any_of(group, [](const Node* node) { return node->state != Node::State::free; });
-  for (auto* node : strayed) let_go(*node, UnloadCause::told, "a user ordered a split over other nodes");
+  for (auto* node : strayed) let_go(*node, UnloadCause::ordered, "a user ordered a split over other nodes");
   for (auto* node : group) {
     if (node->state == Node::State::held && node->held->model == model.facts->content) {
-      let_go(*node, UnloadCause::told, "a user ordered a split of it");
+      let_go(*node, UnloadCause::ordered, "a user ordered a split of it");
     } else if (node->state == Node::State::held) {
       let_go(*node, UnloadCause::wanted_elsewhere, fmt::format("{} needs the memory", model.facts->name), &model);
     }
-    assign(*node, model, Part::share, over.empty() ? Priority::completes : Priority::told, why, waits);
+    assign(*node, model, Part::share, over.empty() ? Priority::completes : Priority::ordered, why, waits);
     if (plan->host == node->facts->id && !plan->host_has_file)
       note_fetch(result_.assignments.back(), way_to(*node, model).value_or(Fetch::none));
   }
@@ -212,7 +213,7 @@ std::optional<SplitAnswer> Allocator::plan_over(const Model& model, const std::v
   SplitQuery query{.model = split_model_of(*model.facts),
                    .nodes = {},
                    .links = &links_,
-                   .told = model.named,
+                   .ordered = model.named,
                    .host = model.named ? model.facts->split_host : std::nullopt,
                    .max_wait = rules_.max_wait};
   for (const auto* node : nodes) {
@@ -245,20 +246,20 @@ bool Allocator::is_surplus(const Model& model) const { return model.servers > 1 
 
 // `model`, which has requests, may replace the node's model.
 bool Allocator::is_lesser(const Node& node, const Model& model) const {
-  if (node.state != Node::State::held || node.taken || node.facts->told || node.facts->just_gone) return false;
+  if (node.state != Node::State::held || node.taken || node.facts->order || node.facts->just_gone) return false;
   if (node.held->draining || node.held->by_hand || std::chrono::milliseconds(node.held->idle_ms) < rules_.quiet)
     return false;
   const auto& held = models_[places_.at(node.held->model)];
   if (held.facts->content == model.facts->content) return false;
   if (model.facts->per_hour > 0)
     return is_surplus(held) || model.facts->per_hour >= rules_.worth * held.facts->per_hour;
-  return model.facts->wished && held.facts->per_hour <= 0 && (is_surplus(held) || !held.facts->wished);
+  return model.facts->wanted && held.facts->per_hour <= 0 && (is_surplus(held) || !held.facts->wanted);
 }
 
 void Allocator::make_room() {
   for (auto& model : models_) {
     if (model.servers > 0 || model.promised || model.split || !is_open(model)) continue;
-    if (model.facts->per_hour <= 0 && !model.facts->wished) continue;
+    if (model.facts->per_hour <= 0 && !model.facts->wanted) continue;
     std::vector<Node*> able;
     for (auto& node : nodes_) {
       const bool soon = node.state == Node::State::leaving || is_lesser(node, model);
@@ -280,9 +281,9 @@ void Allocator::make_room() {
 void Allocator::explain() {
   for (const auto& model : models_) {
     if (model.servers == 0 && !model.promised) {
-      result_.unserved.push_back(lack_of(model));
+      result_.unserved.push_back(unserved_of(model));
     } else if (model.named && !model.grouped && model.shortage) {
-      result_.unsplit.push_back(lack_of(model));
+      result_.unsplit.push_back(unserved_of(model));
     } else if (model.named && model.grouped) {
       if (auto why = why_elsewhere(model); !why.empty())
         result_.unsplit.push_back({model.facts->content, UnservedReason::taken, 0, 0, std::move(why)});
@@ -321,29 +322,31 @@ std::string Allocator::why_unsplit(const Model& model) const {
   return fmt::format("{}: {}", model.facts->name, missing);
 }
 
-Unserved Allocator::lack_of(const Model& model) const {
+Unserved Allocator::unserved_of(const Model& model) const {
   const auto& facts = *model.facts;
-  const auto lacks = [&](UnservedReason lack, std::string why, std::uint64_t need = 0, std::uint64_t have = 0) {
-    return Unserved{facts.content, lack, need, have, fmt::format("{}: {}", facts.name, why)};
+  const auto unserved = [&](UnservedReason reason, std::string why, std::uint64_t need = 0, std::uint64_t have = 0) {
+    return Unserved{facts.content, reason, need, have, fmt::format("{}: {}", facts.name, why)};
   };
   const bool named = model.named;
-  if (facts.unload_told && !named) return lacks(UnservedReason::told, "a user unloaded it");
-  if (model.rests && !named) return lacks(UnservedReason::resting, "it was idle, and is loaded with the next request");
+  if (facts.unload_ordered && !named) return unserved(UnservedReason::ordered, "a user unloaded it");
+  if (model.rests && !named)
+    return unserved(UnservedReason::resting, "it was idle, and is loaded with the next request");
   if (model.split) {
     const bool waits = std::ranges::any_of(nodes_, [&](const Node& node) {
       return node.facts->role == Role::member && !may_have(node, model) && !node.only;
     });
-    if (waits && !named && facts.per_hour <= 0 && !facts.wished)
-      return lacks(UnservedReason::not_asked, "members lend memory for models with requests, and it has none");
-    if (!model.shortage) return lacks(UnservedReason::no_file, "no node that could host it has the file or can get it");
+    if (waits && !named && facts.per_hour <= 0 && !facts.wanted)
+      return unserved(UnservedReason::not_asked, "members lend memory for models with requests, and it has none");
+    if (!model.shortage)
+      return unserved(UnservedReason::no_file, "no node that could host it has the file or can get it");
     const auto& shortage = *model.shortage;
-    const auto lack = shortage.obstacle == SplitObstacle::no_links   ? UnservedReason::no_links
-                      : shortage.obstacle == SplitObstacle::too_slow ? UnservedReason::too_slow
-                                                                     : UnservedReason::no_memory;
-    return lacks(lack, shortage.text, shortage.need, shortage.have);
+    const auto reason = shortage.obstacle == SplitObstacle::no_links   ? UnservedReason::no_links
+                        : shortage.obstacle == SplitObstacle::too_slow ? UnservedReason::too_slow
+                                                                       : UnservedReason::no_memory;
+    return unserved(reason, shortage.text, shortage.need, shortage.have);
   }
   const Node* roomiest = nullptr;
-  bool fetched = false, unasked = false, told = false, declined = false;
+  bool fetched = false, unasked = false, ordered = false, declined = false;
   const auto missing = [&](const Node& node) {
     const auto need = need_at(*node.facts, facts);
     return need - std::min(need, capacity(node, model));
@@ -357,31 +360,31 @@ Unserved Allocator::lack_of(const Model& model) const {
       continue;
     }
     if (!may_have(node, model)) {
-      (node.only ? told : unasked) |= fits_there;
+      (node.only ? ordered : unasked) |= fits_there;
       continue;
     }
     const auto rank = [&](const Node& one) { return std::tuple(~missing(one), capacity(one, model)); };
     if (!roomiest || rank(node) > rank(*roomiest)) roomiest = &node;
     fetched = fetched || (fits_there && way_to(node, model));
   }
-  const auto most = roomiest ? capacity(*roomiest, model) : 0;
+  const auto max_capacity = roomiest ? capacity(*roomiest, model) : 0;
   const auto need = roomiest ? need_at(*roomiest->facts, facts) : facts.need;
-  if (need > most || most == 0) {
+  if (need > max_capacity || max_capacity == 0) {
     if (declined)
-      return lacks(UnservedReason::declined,
-                   "the nodes that could hold it failed to load it, or lost it just now; they try again later");
-    if (told) return lacks(UnservedReason::taken, "the nodes that could hold it are assigned to other models");
+      return unserved(UnservedReason::declined,
+                      "the nodes that could hold it failed to load it, or lost it just now; they try again later");
+    if (ordered) return unserved(UnservedReason::taken, "the nodes that could hold it are assigned to other models");
     if (unasked)
-      return lacks(UnservedReason::not_asked,
-                   "only members could hold it, and they lend memory for models with requests");
-    if (most == 0) return lacks(UnservedReason::no_memory, "no node lends memory", need);
-    return lacks(UnservedReason::no_memory,
-                 fmt::format("it needs {}, {} lends {}: {} short", human_bytes(need), roomiest->facts->name,
-                             human_bytes(most), human_bytes(need - most)),
-                 need, most);
+      return unserved(UnservedReason::not_asked,
+                      "only members could hold it, and they lend memory for models with requests");
+    if (max_capacity == 0) return unserved(UnservedReason::no_memory, "no node lends memory", need);
+    return unserved(UnservedReason::no_memory,
+                    fmt::format("it needs {}, {} lends {}: {} short", human_bytes(need), roomiest->facts->name,
+                                human_bytes(max_capacity), human_bytes(need - max_capacity)),
+                    need, max_capacity);
   }
-  if (!fetched) return lacks(UnservedReason::no_file, "no node that could hold it has the file or can get it");
-  return lacks(UnservedReason::taken, "all nodes that could hold it have models with about as many requests");
+  if (!fetched) return unserved(UnservedReason::no_file, "no node that could hold it has the file or can get it");
+  return unserved(UnservedReason::taken, "all nodes that could hold it have models with about as many requests");
 }
 
 }  // namespace corral::mesh

@@ -84,8 +84,8 @@ TEST_F(DegenerateCase, BigAndSmallModelsPackNaturally) {
 }
 
 TEST_F(DegenerateCase, TheFirstNodeSeedsTwoModelsAndLoadsOne) {
-  model("a", 10).wished = true;
-  model("b", 4).wished = true;
+  model("a", 10).wanted = true;
+  model("b", 4).wanted = true;
   node(1, 16, {"a", "b"}, Role::member);
   EXPECT_THAT(decided(), ElementsAre("- b taken", "n1 a alone unserved"));
   settle(decide());
@@ -95,9 +95,9 @@ TEST_F(DegenerateCase, TheFirstNodeSeedsTwoModelsAndLoadsOne) {
 }
 
 TEST_F(DegenerateCase, NobodyHasTheFileYet) {
-  auto& wish = model("a", 0);
-  wish.wished = wish.may_download = true;
-  wish.may_copy = false;
+  auto& model_a = model("a", 0);
+  model_a.wanted = model_a.may_download = true;
+  model_a.may_copy = false;
   node(1, 8);
   node(2, 16);
   // What it takes nobody knows: it goes to where there is most.
@@ -242,7 +242,7 @@ TEST_F(PriorityTest, WhatIsAskedForInVainComesBeforeASplitThatNobodyAsksFor) {
 // Who has the file has no memory for it: one of those that have gets the file, where that can be.
 TEST_F(PriorityTest, AHostWithoutTheFileGetsItFirst) {
   model("big", 30);
-  node(1, 20, {"big"}).told = NodeOrder{};
+  node(1, 20, {"big"}).order = NodeOrder{};
   node(2, 20);
   EXPECT_THAT(decided(), ElementsAre("- big no_memory", "n2 big standby biggest"));
   node(3, 20);
@@ -265,7 +265,7 @@ TEST_F(PriorityTest, WhatIsShortIsSaidThoughTheFileIsElsewhere) {
   hold_shares(1, {2}, "other");
   const auto allocation = decide();
   ASSERT_EQ(allocation.unserved.size(), 1u);
-  EXPECT_EQ(allocation.unserved.front().lack, UnservedReason::no_memory);
+  EXPECT_EQ(allocation.unserved.front().reason, UnservedReason::no_memory);
   EXPECT_THAT(allocation.unserved.front().why, HasSubstr("1 node lends 19 GiB: "));
 }
 
@@ -437,14 +437,14 @@ TEST_F(AllocationStandingTest, TwoModelsThatNeedTwoNodesEachOnThreeNodes) {
   EXPECT_EQ(std::ranges::count(first.assignments, key("a"), &Assignment::model), 2);
   ASSERT_EQ(first.unserved.size(), 1u);
   EXPECT_EQ(first.unserved.front().model, key("b"));
-  EXPECT_EQ(first.unserved.front().lack, UnservedReason::no_memory);
+  EXPECT_EQ(first.unserved.front().reason, UnservedReason::no_memory);
   EXPECT_EQ(first.unserved.front().have, 20 * kGB);
   EXPECT_GT(first.unserved.front().need, 30 * kGB);
   settle(first);
   EXPECT_TRUE(decide().splits.empty());
   // Memory comes free: the other one starts.
   for (auto& node : situation.nodes) node.holds.clear();
-  of("a").unload_told = true;
+  of("a").unload_ordered = true;
   const auto second = decide();
   ASSERT_EQ(second.splits.size(), 1u);
   EXPECT_EQ(second.splits.front().model, key("b"));

@@ -39,7 +39,7 @@ class Allocator {
 
   // allocation.cpp: models that nodes have, and priorities 2 to 5.
   void keep(Node& node);
-  bool is_told_to_unload(const Node& node) const;
+  bool is_unload_ordered(const Node& node) const;
   void let_go(Node& node, UnloadCause cause, std::string why, const Model* for_model = nullptr);
   void obey(Node& node);
   void find_roomiest();
@@ -70,7 +70,7 @@ class Allocator {
   bool is_lesser(const Node& node, const Model& model) const;
   bool is_surplus(const Model& model) const;
   void explain();
-  Unserved lack_of(const Model& model) const;
+  Unserved unserved_of(const Model& model) const;
   std::string why_unsplit(const Model& model) const;
   std::string why_elsewhere(const Model& model) const;
 
@@ -95,8 +95,8 @@ class Allocator {
   Allocation result_;
 };
 
-inline std::uint64_t most_room(const AllocationNode& node) {
-  return std::max(most_room(node, true), most_room(node, false));
+inline std::uint64_t max_headroom(const AllocationNode& node) {
+  return std::max(max_headroom(node, true), max_headroom(node, false));
 }
 // Bounds the time for a mesh with many models that are too large for it.
 inline constexpr std::size_t kMaxSplitTries = 64;

@@ -21,12 +21,12 @@ SplitModel shape_of(const ModelOnDisk& report) {
 }
 
 // As doubles: the numbers come from other nodes, and their products can exceed any integer here.
-double most_besides(const ModelOnDisk& report) {
+double max_besides(const ModelOnDisk& report) {
   return static_cast<double>(kOftenFiles) * static_cast<double>(report.bytes) + static_cast<double>(kBesides);
 }
 
 bool has_likely_need(const ModelOnDisk& report) {
-  return static_cast<double>(report.predicted) <= static_cast<double>(report.bytes) + most_besides(report);
+  return static_cast<double>(report.predicted) <= static_cast<double>(report.bytes) + max_besides(report);
 }
 
 bool has_likely_shape(const ModelOnDisk& report) {
@@ -35,7 +35,7 @@ bool has_likely_shape(const ModelOnDisk& report) {
   const double weights = layers * static_cast<double>(report.layer_bytes) + static_cast<double>(report.ends_bytes);
   const double besides = layers * static_cast<double>(report.cache_bytes) + static_cast<double>(report.compute_bytes);
   // A report has the average of the layers, rounded up.
-  return weights <= static_cast<double>(report.bytes) + layers && besides <= most_besides(report);
+  return weights <= static_cast<double>(report.bytes) + layers && besides <= max_besides(report);
 }
 
 // The lower of the middle ones; `all` isn't empty.

@@ -13,7 +13,7 @@ constexpr std::uint64_t kGB = 1'000'000'000;
 class BelievedTest : public testing::Test {
  protected:
   // A node that says: 4 GB of files, 32 layers that have nearly all of them, 5 GB of memory.
-  ModelOnDisk& says() {
+  ModelOnDisk& add_report() {
     auto& one = all_.emplace_back();
     one.bytes = 4 * kGB;
     one.predicted = 5 * kGB;
@@ -42,7 +42,7 @@ class BelievedTest : public testing::Test {
 };
 
 TEST_F(BelievedTest, WhoIsAloneIsBelieved) {
-  says();
+  add_report();
   EXPECT_EQ(found().bytes, 4 * kGB);
   EXPECT_EQ(found().need, 5 * kGB);
   EXPECT_EQ(found().shape.layers, 32u);
@@ -50,17 +50,17 @@ TEST_F(BelievedTest, WhoIsAloneIsBelieved) {
 }
 
 TEST_F(BelievedTest, WhoKnowsLessLeavesItToOthers) {
-  auto& one = says();
+  auto& one = add_report();
   one.predicted = one.layers = 0;
   EXPECT_EQ(found().need, 4 * kGB) << "never less than its files";
   EXPECT_EQ(found().shape.layers, 0u);
-  says();
+  add_report();
   EXPECT_EQ(found().need, 5 * kGB);
   EXPECT_EQ(found().shape.layers, 32u);
 }
 
 TEST_F(BelievedTest, ANeedThatItsFilesDontExplainIsLeftOut) {
-  auto& liar = says();
+  auto& liar = add_report();
   liar.predicted = std::uint64_t{1} << 56;
   EXPECT_EQ(found().need, 4 * kGB) << "also where nobody else says anything";
   liar.predicted = 80 * kGB;
@@ -70,7 +70,7 @@ TEST_F(BelievedTest, ANeedThatItsFilesDontExplainIsLeftOut) {
 }
 
 TEST_F(BelievedTest, LayersThatDontFitTheFilesAreLeftOut) {
-  auto& liar = says();
+  auto& liar = add_report();
   const auto fair = liar;
   const auto is_left_out = [&] {
     const bool out = found().shape.layers == 0;
@@ -93,13 +93,13 @@ TEST_F(BelievedTest, LayersThatDontFitTheFilesAreLeftOut) {
 }
 
 TEST_F(BelievedTest, OneOfSeveralDoesntDecide) {
-  says();
-  auto& other = says();
+  add_report();
+  auto& other = add_report();
   other.predicted = 19 * kGB;
   other.cache_bytes = 400 << 20;
   EXPECT_EQ(found().need, 5 * kGB) << "of two the smaller";
   EXPECT_EQ(found().shape.cache_bytes, std::uint64_t{16} << 20);
-  says();
+  add_report();
   EXPECT_EQ(found().need, 5 * kGB);
   other.predicted = 1;
   other.cache_bytes = 1;
@@ -109,26 +109,26 @@ TEST_F(BelievedTest, OneOfSeveralDoesntDecide) {
 
 // The same content has one size.
 TEST_F(BelievedTest, WhoSpeaksOfOtherFilesDoesntCount) {
-  says();
-  auto& liar = says();
+  add_report();
+  auto& liar = add_report();
   liar.bytes = 4000 * kGB;
   liar.predicted = 4500 * kGB;
   liar.ends_bytes = 3000 * kGB;
   EXPECT_EQ(found().bytes, 4 * kGB);
   EXPECT_EQ(found().need, 5 * kGB);
   EXPECT_EQ(found().shape.ends_bytes, 150'000'000u);
-  says();
+  add_report();
   liar.bytes = 1;
   EXPECT_EQ(found().bytes, 4 * kGB);
 }
 
 TEST_F(BelievedTest, WhatANodeSaysCountsForItself) {
-  says();
-  auto& other = says();
+  add_report();
+  auto& other = add_report();
   other.predicted = 70 * kGB;
   other.cache_bytes = 100 << 20;
   other.split_context = 9000;
-  says();
+  add_report();
   const auto all = found();
   EXPECT_EQ(own_need(other, all), 70 * kGB);
   EXPECT_EQ(own_shape(other, all).cache_bytes, std::uint64_t{100} << 20);

@@ -47,19 +47,19 @@ class Planner {
   }
 
   SplitAnswer plan() {
-    if (const auto* alone = query_.told ? nullptr : who_holds_all())
+    if (const auto* alone = query_.ordered ? nullptr : single_node())
       return short_of(SplitObstacle::fits_alone,
                       fmt::format("{} can hold it alone: a split would only be slower", alone->name));
     if (const auto missing = missing_bytes(); missing > 0) {
       const auto nodes = std::ranges::count_if(nodes_, [&](const auto& node) { return is_of_use(node); });
-      const auto who = nodes == 1 ? "1 node lends" : fmt::format("{} nodes lend", nodes);
+      const auto lenders = nodes == 1 ? "1 node lends" : fmt::format("{} nodes lend", nodes);
       return short_of(SplitObstacle::no_memory,
-                      fmt::format("it needs {}, {} {}{}: {} short", human_bytes(have() + missing), who,
+                      fmt::format("it needs {}, {} {}{}: {} short", human_bytes(have() + missing), lenders,
                                   human_bytes(have()), nodes == 1 ? "" : " together", human_bytes(missing)),
                       have() + missing);
     }
-    if (query_.told) {
-      const auto& host = told_host();
+    if (query_.ordered) {
+      const auto& host = ordered_host();
       for (const auto& node : nodes_)
         if (room(node, host) == 0) return too_small(node, host);
       if (nodes_.size() > model_.layers + 1)
@@ -111,7 +111,7 @@ class Planner {
 
   // The nodes to try as host.
   std::vector<const SplitNode*> hosts() const {
-    if (query_.told) return {&told_host()};
+    if (query_.ordered) return {&ordered_host()};
     std::vector<const SplitNode*> some;
     for (const auto& node : nodes_)
       if (some.size() < kMaxHosts && may_host(node)) some.push_back(&node);
@@ -119,13 +119,13 @@ class Planner {
   }
 
   // At least one node may host.
-  const SplitNode& told_host() const {
+  const SplitNode& ordered_host() const {
     const auto named = std::ranges::find_if(nodes_, [&](const auto& node) { return node.id == query_.host; });
     if (named != nodes_.end() && may_host(*named)) return *named;
     return *std::ranges::find_if(nodes_, [&](const auto& node) { return may_host(node); });
   }
 
-  const SplitNode* who_holds_all() const {
+  const SplitNode* single_node() const {
     const auto found = std::ranges::find_if(
         nodes_, [&](const auto& node) { return may_host(node) && room(node, node) >= model_.layers; });
     return found == nodes_.end() ? nullptr : &*found;
@@ -209,7 +209,7 @@ class Planner {
     if (layers < model_.layers) return;
     std::ranges::sort(group, {}, &SplitNode::id);
     auto plan = share_out(host, std::move(group));
-    const bool slow = !query_.told && plan.wait_ms > query_.max_wait * plan.token_ms;
+    const bool slow = !query_.ordered && plan.wait_ms > query_.max_wait * plan.token_ms;
     auto& place = slow ? slow_ : best_;
     const auto rank = [](const SplitPlan& one) { return std::tuple(one.shares.size(), one.wait_ms); };
     if (!place || rank(plan) < rank(*place)) place = std::move(plan);
@@ -275,19 +275,19 @@ class Planner {
     }
     // Layers left by rounding go to the nodes with the most free memory, of equal ones the host first.
     while (given < model_.layers) {
-      std::size_t most = rooms.size() - 1;
+      std::size_t largest = rooms.size() - 1;
       for (std::size_t i = 0; i < rooms.size(); ++i) {
-        if (rooms[i] - layers[i] > rooms[most] - layers[most]) most = i;
+        if (rooms[i] - layers[i] > rooms[largest] - layers[largest]) largest = i;
       }
-      ++layers[most];
+      ++layers[largest];
       ++given;
     }
     for (std::size_t i = 0; i < rooms.size(); ++i) {
-      auto most = std::ranges::max_element(layers);
+      auto largest = std::ranges::max_element(layers);
       if (layers[i] > 0 || rooms[i] == 0) continue;
-      if (*most < 2) most = std::prev(layers.end());
-      if (*most == 0 || i + 1 == rooms.size()) continue;
-      --*most;
+      if (*largest < 2) largest = std::prev(layers.end());
+      if (*largest == 0 || i + 1 == rooms.size()) continue;
+      --*largest;
       ++layers[i];
     }
     return layers;

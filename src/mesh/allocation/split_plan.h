@@ -55,7 +55,7 @@ struct SplitQuery {
   std::vector<SplitNode> nodes;
   const LinkTable* links = nullptr;
   // An ordered split (`--split a,b`): over all these nodes, also if one could hold the model, or if it is slow.
-  bool told = false;
+  bool ordered = false;
   std::optional<NodeId> host = {};  // of an ordered split, if it may host: so that changing free memory moves no host
   double max_wait = 0.3;            // the most of a token's time that the network may take
 };

@@ -129,7 +129,7 @@ TEST_F(SplitPlanTest, WhatFitsAloneIsNotSplitUnlessTold) {
   add(1, 12);
   add(2, 40);
   EXPECT_EQ(plan().shortage->obstacle, SplitObstacle::fits_alone);
-  query.told = true;
+  query.ordered = true;
   const auto answer = plan();
   ASSERT_TRUE(answer.plan);
   EXPECT_EQ(answer.plan->shares.size(), 2u);
@@ -161,7 +161,7 @@ TEST_F(SplitPlanTest, AHostIsPlannedWithItsOwnSettings) {
 TEST_F(SplitPlanTest, WhoWasToldHosts) {
   add(1, 30);
   add(2, 40);
-  query.told = true;
+  query.ordered = true;
   EXPECT_EQ(plan().plan->host, id(2));
   query.host = id(1);
   EXPECT_EQ(plan().plan->host, id(1));
@@ -173,7 +173,7 @@ TEST_F(SplitPlanTest, WhoWasToldHosts) {
 TEST_F(SplitPlanTest, WhoIsNamedAndCantHoldALayerIsSaid) {
   add(1, 1, false);
   add(2, 40);
-  query.told = true;
+  query.ordered = true;
   const auto answer = plan();
   ASSERT_TRUE(answer.shortage);
   EXPECT_EQ(answer.shortage->obstacle, SplitObstacle::no_memory);
@@ -189,7 +189,7 @@ TEST_F(SplitPlanTest, WhoIsNamedAndCantHoldALayerIsSaid) {
 
 TEST_F(SplitPlanTest, EachWorkerHasALayerAndTheHostMayMakeDoWithTheOutput) {
   query.model.layers = 2;
-  query.told = true;
+  query.ordered = true;
   add(1, 40, false);
   add(2, 39, false);
   add(3, 38);
@@ -250,7 +250,7 @@ TEST_F(SplitPlanTest, TheNetworkMayTakeThirtyPercentOfAToken) {
   ASSERT_TRUE(answer.shortage);
   EXPECT_EQ(answer.shortage->obstacle, SplitObstacle::too_slow);
   EXPECT_THAT(answer.shortage->text, HasSubstr("64.0 of the 211.5 ms of each token; at most 30 % is allowed"));
-  query.told = true;
+  query.ordered = true;
   EXPECT_TRUE(plan().plan);
 }
 
@@ -270,10 +270,10 @@ TEST_F(SplitPlanTest, NobodyTakesPartWithoutALinkToTheHost) {
   add(2, 20);
   facts.clear();
   EXPECT_EQ(plan().shortage->obstacle, SplitObstacle::no_links);
-  query.told = true;
+  query.ordered = true;
   EXPECT_EQ(plan().shortage->obstacle, SplitObstacle::no_links);
   // One with most memory that nobody reaches is in nobody's way.
-  query.told = false;
+  query.ordered = false;
   add(3, 25);
   facts = {{id(1), id(2), 100, 0}};
   EXPECT_EQ(plan().plan->shares.size(), 2u);
@@ -292,7 +292,7 @@ TEST_F(SplitPlanTest, TheOrderOfNodesChangesNothing) {
 
 TEST_F(SplitPlanTest, NumbersOfStrangersOverflowNothing) {
   query.model = {~0U, ~0ULL, ~0ULL, ~0ULL, ~0ULL};
-  query.told = true;
+  query.ordered = true;
   EXPECT_EQ(plan().shortage->obstacle, SplitObstacle::no_memory);
   for (unsigned number = 1; number <= 3; ++number) add(number, 1);
   for (auto& node : query.nodes) node.memory = ~0ULL;

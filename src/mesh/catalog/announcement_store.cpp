@@ -10,14 +10,14 @@
 namespace corral::mesh {
 
 AnnouncementStore::Verdict AnnouncementStore::judge(const Head& head, const HeadStamp& stamp) const {
-  if (options_.standing(head.author) != MembershipStatus::member) return Verdict::nobody;
+  if (options_.standing(head.author) != MembershipStatus::member) return Verdict::unknown_author;
   const auto found = authors_.find(node_id(head.author));
   if (found != authors_.end()) {
     const auto& newest = found->second.newest.stamp;
     if (stamp == newest) return Verdict::known;
     if (stamp < newest) return Verdict::stale;
   }
-  return options_.genuine(head) ? Verdict::news : Verdict::forged;
+  return options_.genuine(head) ? Verdict::newer : Verdict::forged;
 }
 
 std::vector<PageRef> AnnouncementStore::missing(const Head& head) const {

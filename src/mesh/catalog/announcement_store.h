@@ -29,11 +29,11 @@ class AnnouncementStore {
 
   // How a head relates to the store, before its pages are there.
   enum class Verdict {
-    news,    // newer than the known one: fetch its missing pages
-    known,   // the known one
-    stale,   // older
-    nobody,  // its author isn't a known member
-    forged   // its signature is wrong: the sender lies
+    newer,           // newer than the known one: fetch its missing pages
+    known,           // the known one
+    stale,           // older
+    unknown_author,  // its author isn't a known member
+    forged           // its signature is wrong: the sender lies
   };
   Verdict judge(const Head& head, const HeadStamp& stamp) const;
   Verdict judge(const Head& head) const { return judge(head, head.stamp()); }
@@ -43,7 +43,7 @@ class AnnouncementStore {
   static std::size_t size_of(const Head& head);
   // Whether an announcement of `bytes` would fit in place of the author's present one. If not, fetching it is useless.
   bool has_room(const NodeId& author, std::size_t bytes) const;
-  // Takes a head with the verdict `news`, with the pages that missing() listed. True if it is the newest now. Errors:
+  // Takes a head with the verdict `newer`, with the pages that missing() listed. True if it is the newest now. Errors:
   // malformed (the pages are no node state: their author lies), too_large.
   Result<bool> take(const Head& head, std::vector<Page> fresh);
 

@@ -107,7 +107,7 @@ Catalog::Found Catalog::find(std::string_view name) const {
   const auto meanings = meanings_of(name);
   for (const auto* meaning : meanings) {
     contents.insert(meaning->content);
-    if (!meaning->wish) nodes.insert(meaning->node);
+    if (!meaning->wanted) nodes.insert(meaning->node);
   }
   Found found;
   const auto model_of = [&](const ContentKey& content) -> const MeshModel* {
@@ -151,10 +151,10 @@ MemoryHeadroom headroom_for(const KnownNode& node, const ModelOnDisk& model) {
       std::ranges::any_of(node.node_state->memory, [&](const auto& memory) { return memory.gpu == wants_gpu; });
   for (const auto& memory : node.node_state->memory) {
     if (matched && memory.gpu != wants_gpu) continue;
-    const auto most = own ? memory.total : std::min(memory.lent, memory.total);
-    room.now += std::min(memory.free, most);
-    room.idle += std::min(memory.free + memory.evictable, most);
-    room.most += most;
+    const auto limit = own ? memory.total : std::min(memory.lent, memory.total);
+    room.now += std::min(memory.free, limit);
+    room.idle += std::min(memory.free + memory.evictable, limit);
+    room.total += limit;
   }
   return room;
 }

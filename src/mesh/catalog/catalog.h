@@ -102,7 +102,7 @@ class Catalog {
     bool here = false;
     ContentKey content;
     NodeId node;
-    bool wish = false;  // the node has no file of that name
+    bool wanted = false;  // the node has no file of that name
   };
   std::vector<const Meaning*> meanings_of(std::string_view name) const;
   std::vector<const Meaning*> hashed_meanings_of(std::string_view name) const;
@@ -123,9 +123,9 @@ std::shared_ptr<const Catalog> make_catalog(std::vector<KnownNode> nodes);
 // Memory for a model at a node, by the node's state: memory of the model's kind of device, or all if the node has none
 // of that kind. The lent amount doesn't limit a node's own loads.
 struct MemoryHeadroom {
-  std::uint64_t now = 0;   // free
-  std::uint64_t idle = 0;  // after evicting idle models
-  std::uint64_t most = 0;  // after evicting all models
+  std::uint64_t now = 0;    // free
+  std::uint64_t idle = 0;   // after evicting idle models
+  std::uint64_t total = 0;  // after evicting all models
 };
 MemoryHeadroom headroom_for(const KnownNode& node, const ModelOnDisk& model);
 // The memory that the model needs, as far as its node knows.

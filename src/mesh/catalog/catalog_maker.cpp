@@ -149,12 +149,12 @@ ModelStatus CatalogMaker::status_of(const MeshModel& model) const {
   bool given = false;
   for (const auto& copy : model.copies) {
     given = given || copy.model->may_copy;
-    if (memory_need(*copy.model) <= headroom_for(*copy.node, *copy.model).most) return ModelStatus::unloaded;
+    if (memory_need(*copy.model) <= headroom_for(*copy.node, *copy.model).total) return ModelStatus::unloaded;
   }
   for (const auto& node : catalog_->nodes_) {
     const bool takes = given && is_routable(node.reach) && node.node_state && node.node_state->takes_copies;
     if (takes && disk_for_copies(node.node_state->disk_free) >= model.bytes &&
-        memory_need(*model.facts) <= headroom_for(node, *model.facts).most)
+        memory_need(*model.facts) <= headroom_for(node, *model.facts).total)
       return ModelStatus::unloaded;
   }
   return ModelStatus::needs_capacity;
@@ -162,15 +162,15 @@ ModelStatus CatalogMaker::status_of(const MeshModel& model) const {
 
 // A wanted model is listed only if no reachable node has a file of that name.
 void CatalogMaker::make_wanted() {
-  std::map<std::pair<std::string, std::string>, std::vector<NodeId>> wishes;
+  std::map<std::pair<std::string, std::string>, std::vector<NodeId>> wants;
   for (const auto& node : catalog_->nodes_) {
     if (!node.node_state || !is_routable(node.reach)) continue;
-    for (const auto& wanted : node.node_state->wants) wishes[{wanted.name, wanted.source}].push_back(node.id);
+    for (const auto& wanted : node.node_state->wants) wants[{wanted.name, wanted.source}].push_back(node.id);
   }
   std::set<ContentKey> there;
   for (const auto& model : catalog_->models_) there.insert(model.content);
   std::vector<Catalog::Meaning> meanings;
-  for (auto& [what, nodes] : wishes) {
+  for (auto& [what, nodes] : wants) {
     const auto& [name, source] = what;
     std::set<ContentKey> contents;
     for (const auto* meaning : catalog_->meanings_of(name)) contents.insert(meaning->content);

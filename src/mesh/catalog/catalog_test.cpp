@@ -216,7 +216,7 @@ TEST_F(CatalogTest, TheHostHasTheMostMemory) {
   EXPECT_EQ(catalog()->models().front().host, std::max(id(2), id(3)));
 }
 
-std::string told(const Catalog& catalog) {
+std::string describe(const Catalog& catalog) {
   std::string text;
   for (const auto& model : catalog.models()) {
     text += model.name + ":" + model.plain_name + ":" + std::string(name_of(model.status)) + ":" + model.source;
@@ -251,10 +251,10 @@ TEST_F(CatalogTest, IsTheSameForAnyOrderOfItsInput) {
     const auto first = make_catalog(list);
     for (int i = 0; i < 3; ++i) {
       std::ranges::shuffle(list, dice);
-      EXPECT_EQ(told(*make_catalog(list)), told(*first));
+      EXPECT_EQ(describe(*make_catalog(list)), describe(*first));
     }
     for (const auto& model : first->models()) {
-      EXPECT_EQ(first->find(model.name).model, &model) << model.name << "\n" << told(*first);
+      EXPECT_EQ(first->find(model.name).model, &model) << model.name << "\n" << describe(*first);
     }
   }
 }

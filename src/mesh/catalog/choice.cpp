@@ -68,7 +68,7 @@ struct Scored {
   int speed = 0;
   std::uint64_t queue = 0;  // requests for each parallel request of the node, in thousandths
   Millis round_trip{0};
-  std::uint64_t lot = 0;
+  std::uint64_t tie_break = 0;
 };
 
 bool in_memory(Rank rank) { return rank <= Rank::loading; }
@@ -85,8 +85,8 @@ bool better(const Scored& a, const Scored& b) {
   if (in_memory(x.rank)) {
     return std::tuple(-a.speed, a.queue, a.round_trip, x.node) < std::tuple(-b.speed, b.queue, b.round_trip, y.node);
   }
-  return std::tuple(!a.follows, !a.accelerated, -a.speed, a.lot, x.node) <
-         std::tuple(!b.follows, !b.accelerated, -b.speed, b.lot, y.node);
+  return std::tuple(!a.follows, !a.accelerated, -a.speed, a.tie_break, x.node) <
+         std::tuple(!b.follows, !b.accelerated, -b.speed, b.tie_break, y.node);
 }
 
 class Judge {
@@ -100,7 +100,7 @@ class Judge {
     candidate.node = node.id;
     candidate.node_name = names_.shown(node.id);
     scored.round_trip = node.round_trip.value_or(Millis(0));
-    scored.lot = draw(model_.content, node.id);
+    scored.tie_break = draw(model_.content, node.id);
     const auto copy = std::ranges::find(model_.copies, &node, &ModelCopy::node);
     if (!may_be_asked(node, candidate)) return scored;
     if (copy == model_.copies.end()) {
@@ -171,12 +171,12 @@ class Judge {
   static void take_room(const KnownNode& node, const ModelOnDisk& model, Candidate& candidate) {
     const auto room = headroom_for(node, model);
     const auto need = memory_need(model);
-    if (room.most == 0) return refuse(candidate, Obstacle::lends_nothing, "it lends no memory", need, 0);
-    if (need > room.most)
+    if (room.total == 0) return refuse(candidate, Obstacle::lends_nothing, "it lends no memory", need, 0);
+    if (need > room.total)
       return refuse(
           candidate, Obstacle::no_memory,
-          fmt::format("the model needs {}, the node has at most {} for it", human_bytes(need), human_bytes(room.most)),
-          need, room.most);
+          fmt::format("the model needs {}, the node has at most {} for it", human_bytes(need), human_bytes(room.total)),
+          need, room.total);
     if (need > room.idle)
       return refuse(
           candidate, Obstacle::memory_taken,

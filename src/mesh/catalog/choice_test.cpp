@@ -143,7 +143,7 @@ TEST_F(ChoiceTest, ClientsServeNobodyElseAndDeadNodesAreSkipped) {
 }
 
 TEST(RouteMemoryTest, RemembersForATimeAndLeavesWhoFailed) {
-  RouteMemory memory({.most = 2});
+  RouteMemory memory({.max_entries = 2});
   const ContentKey m{sha256({"m"}), false}, n{sha256({"n"}), false};
   const auto a = test_key(1).id(), b = test_key(2).id();
   const MonoTime now{};

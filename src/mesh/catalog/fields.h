@@ -46,11 +46,11 @@ struct Field {
   std::uint8_t tag = 0;
   std::string_view bytes;
 
-  std::uint64_t number(std::uint64_t most) const {
-    if (bytes.size() > sizeof(std::uint64_t)) return most;
+  std::uint64_t number(std::uint64_t limit) const {
+    if (bytes.size() > sizeof(std::uint64_t)) return limit;
     std::uint64_t value = 0;
     for (const char byte : bytes) value = value << 8 | static_cast<std::uint8_t>(byte);
-    return std::min(value, most);
+    return std::min(value, limit);
   }
   template <typename T>
   T small() const {
@@ -59,13 +59,13 @@ struct Field {
   double decimal() const { return static_cast<double>(number(std::uint64_t{1} << 50)) / 1000; }
   bool flag() const { return number(1) == 1; }
   // Safe to show: UTF-8 without control characters, cut at the end of a character.
-  std::string text(std::size_t most) const {
-    auto clean = valid_utf8(bytes.substr(0, most));
+  std::string text(std::size_t limit) const {
+    auto clean = valid_utf8(bytes.substr(0, limit));
     std::erase_if(clean, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; });
     return clean;
   }
   // Whether the bytes are a usable name: names are never cleaned or cut.
-  bool is_name(std::size_t most) const { return !bytes.empty() && bytes.size() <= most && text(most) == bytes; }
+  bool is_name(std::size_t limit) const { return !bytes.empty() && bytes.size() <= limit && text(limit) == bytes; }
 };
 
 // Calls `take(field)` for each; false when the bytes are cut off.

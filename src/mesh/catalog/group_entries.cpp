@@ -152,8 +152,8 @@ std::vector<Mark> marks_of(const NodeState& node_state) {
 }
 
 void take_mark(Mark mark, NodeState& node_state) {
-  const auto keep = [](auto& list, auto value, std::size_t most) {
-    if (list.size() < most) list.push_back(std::move(value));
+  const auto keep = [](auto& list, auto value, std::size_t limit) {
+    if (list.size() < limit) list.push_back(std::move(value));
   };
   switch (mark.kind) {
     case MarkKind::order:

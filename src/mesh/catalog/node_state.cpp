@@ -94,8 +94,8 @@ FieldWriter fields_of(const CopyingModel& copy) {
 }
 
 template <typename T>
-void append_all(std::string& page, EntryKind kind, const std::vector<T>& values, std::size_t most) {
-  for (std::size_t i = 0; i < std::min(values.size(), most); ++i) append(page, kind, fields_of(values[i]));
+void append_all(std::string& page, EntryKind kind, const std::vector<T>& values, std::size_t limit) {
+  for (std::size_t i = 0; i < std::min(values.size(), limit); ++i) append(page, kind, fields_of(values[i]));
 }
 
 // The models within the bounds, sorted by name; the others are counted.
@@ -282,12 +282,12 @@ void take_copying(std::string_view bytes, NodeState& node_state) {
 }
 
 template <typename T>
-void keep(std::vector<T>& list, T value, std::size_t most) {
-  if (list.size() < most) list.push_back(std::move(value));
+void keep(std::vector<T>& list, T value, std::size_t limit) {
+  if (list.size() < limit) list.push_back(std::move(value));
 }
 template <typename T>
-void keep_named(std::vector<T>& list, T value, std::size_t most) {
-  if (!value.name.empty()) keep(list, std::move(value), most);
+void keep_named(std::vector<T>& list, T value, std::size_t limit) {
+  if (!value.name.empty()) keep(list, std::move(value), limit);
 }
 
 void take_entry(EntryKind kind, std::string_view bytes, NodeState& node_state) {

@@ -275,9 +275,9 @@ TEST(NodeState, SpeedsAreToldWellEnoughToReckonWith) {
   for (const double speed : {0.3, 1.0, 7.9, 15.2, 26.3, 940.0, 1e6}) {
     node_state.models.front().tokens_per_second = speed;
     node_state.groups.front().tokens_per_second = speed;
-    const auto told = rounded(node_state);
-    EXPECT_NEAR(told.models.front().tokens_per_second, speed, speed / 30);
-    EXPECT_NEAR(told.groups.front().tokens_per_second, speed, speed / 30);
+    const auto rounded_state = rounded(node_state);
+    EXPECT_NEAR(rounded_state.models.front().tokens_per_second, speed, speed / 30);
+    EXPECT_NEAR(rounded_state.groups.front().tokens_per_second, speed, speed / 30);
   }
   node_state.models.front().tokens_per_second = std::nan("");
   EXPECT_EQ(rounded(node_state).models.front().tokens_per_second, 0);
@@ -300,10 +300,10 @@ TEST(NodeState, WhatItsAuthorGivesInStepsArrivesAsItIs) {
       node_state.demand.front().per_hour = per_hour;
       node_state.serving.front().idle_ms = node_state.groups.front().idle_ms = idle_ms;
       const auto pages = encode_pages(rounded(node_state));
-      const auto heard = *decode_pages(views(pages));
-      EXPECT_NEAR(heard.demand.front().per_hour, per_hour, 0.001);
-      EXPECT_EQ(heard.serving.front().idle_ms, idle_ms);
-      EXPECT_EQ(heard.groups.front().idle_ms, idle_ms);
+      const auto decoded = *decode_pages(views(pages));
+      EXPECT_NEAR(decoded.demand.front().per_hour, per_hour, 0.001);
+      EXPECT_EQ(decoded.serving.front().idle_ms, idle_ms);
+      EXPECT_EQ(decoded.groups.front().idle_ms, idle_ms);
     }
   }
 }

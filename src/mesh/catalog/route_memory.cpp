@@ -2,7 +2,7 @@
 
 namespace corral::mesh {
 
-void RouteMemory::Traces::put(const Key& key, const NodeId& node, MonoTime until, std::size_t most) {
+void RouteMemory::Traces::put(const Key& key, const NodeId& node, MonoTime until, std::size_t max_entries) {
   const auto found = by_key.find(key);
   if (found != by_key.end()) {
     newest_first.erase(found->second);
@@ -10,7 +10,7 @@ void RouteMemory::Traces::put(const Key& key, const NodeId& node, MonoTime until
   }
   newest_first.push_front({key, node, until});
   by_key.emplace(key, newest_first.begin());
-  if (newest_first.size() <= most) return;
+  if (newest_first.size() <= max_entries) return;
   by_key.erase(newest_first.back().key);
   newest_first.pop_back();
 }
@@ -28,7 +28,7 @@ void RouteMemory::Traces::drop(const NodeId& node) {
 
 void RouteMemory::talked(std::uint64_t conversation, const ContentKey& model, const NodeId& node, MonoTime now) {
   if (conversation == 0) return;
-  conversations_.put({conversation, model}, node, now + options_.conversation, options_.most);
+  conversations_.put({conversation, model}, node, now + options_.conversation, options_.max_entries);
 }
 
 std::optional<NodeId> RouteMemory::host_of(std::uint64_t conversation, const ContentKey& model, MonoTime now) const {
@@ -36,7 +36,7 @@ std::optional<NodeId> RouteMemory::host_of(std::uint64_t conversation, const Con
 }
 
 void RouteMemory::loaded(const ContentKey& model, const NodeId& node, MonoTime now) {
-  loads_.put({0, model}, node, now + options_.load, options_.most);
+  loads_.put({0, model}, node, now + options_.load, options_.max_entries);
 }
 
 std::optional<NodeId> RouteMemory::recent_load(const ContentKey& model, MonoTime now) const {

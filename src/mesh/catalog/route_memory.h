@@ -16,7 +16,7 @@ namespace corral::mesh {
 class RouteMemory {
  public:
   struct Options {
-    std::size_t most = 4096;  // conversations, and loads; the least recently used ones are forgotten
+    std::size_t max_entries = 4096;  // conversations, and loads; the least recently used ones are forgotten
     Millis conversation{30 * 60 * 1000};
     Millis load{60'000};
   };
@@ -41,7 +41,7 @@ class RouteMemory {
   struct Traces {
     std::list<Trace> newest_first;
     std::map<Key, std::list<Trace>::iterator> by_key;
-    void put(const Key& key, const NodeId& node, MonoTime until, std::size_t most);
+    void put(const Key& key, const NodeId& node, MonoTime until, std::size_t max_entries);
     std::optional<NodeId> get(const Key& key, MonoTime now) const;
     void drop(const NodeId& node);
   };

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 using async::Task;
 
 constexpr std::size_t kAhead = 2;  // requests in flight
-constexpr Millis kToldEvery{500};
+constexpr Millis kReportInterval{500};
 
 bool is_of_the_disk(const Error& error) {
   return error.code == errc::disk_full || error.code == errc::name_taken ||
@@ -47,7 +47,7 @@ class Fetch {
   Fetch& operator=(const Fetch&) = delete;
 
   Fetch(CopyOrder order, async::ThreadPool& files, async::Timers& timers, CopyRules rules)
-      : order_(std::move(order)), files_(files), timers_(timers), rules_(rules), told_at_(timers.now()) {}
+      : order_(std::move(order)), files_(files), timers_(timers), rules_(rules), reported_at_(timers.now()) {}
 
   Task<Result<std::vector<fs::path>>> run() {
     auto pause = rules_.pause;
@@ -63,7 +63,7 @@ class Fetch {
       if (is_of_the_disk(done.error())) co_return std::unexpected(done.error());
       last_ = done.error();
       if (source) note_failure(*source, done.error());
-      tell_source(std::nullopt);
+      report_source(std::nullopt);
       const bool moved = ranges_ != before;
       failures = moved ? 1 : failures + 1;
       pause = moved ? rules_.pause : std::min(2 * pause, rules_.longest_pause);
@@ -107,7 +107,7 @@ class Fetch {
     if (!model_) {
       if (auto made = co_await open_partial(std::move(**list)); !made) co_return made;
     }
-    tell_source(source);
+    report_source(source);
     auto getting = get_ranges(*stream, reader, source);
     auto got = co_await async::race(std::move(getting), until_stalled(reader));
     if (got) co_return std::move(*got);
@@ -206,20 +206,20 @@ class Fetch {
       auto written = std::exchange(writing_, nullptr)->take();
       if (!written) co_return written;
       ++ranges_;
-      tell(false);
+      report(false);
     }
     co_return otherwise;
   }
 
   Result<> note(const Result<>& written, NodeId source) {
-    if (!written && written.error().code == errc::damaged && ++damaged_[source] >= rules_.most_damaged) {
+    if (!written && written.error().code == errc::damaged && ++damaged_[source] >= rules_.max_damaged) {
       refused_.insert(source);
     }
     return written;
   }
 
   Task<Result<std::vector<fs::path>>> finish() {
-    tell(true);
+    report(true);
     auto inspecting = order_.inspect(model_->parts());
     const auto sound = co_await std::move(inspecting);
     if (!sound) co_return std::unexpected(sound.error());
@@ -236,23 +236,23 @@ class Fetch {
                    settled.error().message);
   }
 
-  void tell(bool now) {
+  void report(bool now) {
     const auto time = timers_.now();
-    if (!order_.on_progress || (!now && time - told_at_ < kToldEvery)) return;
+    if (!order_.on_progress || (!now && time - reported_at_ < kReportInterval)) return;
     const auto done = model_->bytes_there();
-    const auto seconds = std::chrono::duration<double>(time - told_at_).count();
-    if (told_ && seconds > 0) rate_ = rate_ * 0.7 + 0.3 * static_cast<double>(done - *told_) / seconds;
-    told_ = done;
-    told_at_ = time;
+    const auto seconds = std::chrono::duration<double>(time - reported_at_).count();
+    if (reported_ && seconds > 0) rate_ = rate_ * 0.7 + 0.3 * static_cast<double>(done - *reported_) / seconds;
+    reported_ = done;
+    reported_at_ = time;
     order_.on_progress({done, model_->manifest().bytes(), rate_, from_});
   }
 
   // The node that sends from now on; nothing: no bytes come until the next try. Each measures a new rate.
-  void tell_source(std::optional<NodeId> source) {
+  void report_source(std::optional<NodeId> source) {
     from_ = source;
     rate_ = 0;
-    told_.reset();
-    if (model_) tell(true);
+    reported_.reset();
+    if (model_) report(true);
   }
 
   // Results of a thread must be copyable.
@@ -287,8 +287,8 @@ class Fetch {
   std::map<NodeId, int> tries_, damaged_;
   std::set<NodeId> refused_;
   std::optional<Error> last_;
-  MonoTime told_at_;
-  std::optional<std::uint64_t> told_;
+  MonoTime reported_at_;
+  std::optional<std::uint64_t> reported_;
   double rate_ = 0;
 };
 

@@ -43,7 +43,7 @@ struct CopyRules {
   Millis longest_pause{30'000};
   // Failures in a row, without a received range between them. Then the copy ends; a new order continues it.
   int max_failures = 8;
-  int most_damaged = 3;  // damaged ranges from one node: then that node is no longer asked
+  int max_damaged = 3;  // damaged ranges from one node: then that node is no longer asked
 };
 
 // `files` has one thread, so that the work on the same files is done in order.

@@ -275,32 +275,32 @@ TEST_P(CopyTest, ABrokenConnectionCostsARange) {
 // It showed the last rate of the node that had left, for as long as no other node had the model.
 TEST_P(CopyTest, WhileNoNodeSendsNoRateIsReported) {
   auto wanted = order();
-  bool somebody = true;
+  bool has_source = true;
   Stream* first = nullptr;
-  wanted.sources = [this, &somebody] { return somebody ? std::vector{b.id()} : std::vector<NodeId>(); };
+  wanted.sources = [this, &has_source] { return has_source ? std::vector{b.id()} : std::vector<NodeId>(); };
   wanted.open = [this, &first](NodeId node) -> async::Task<Result<std::unique_ptr<Stream>>> {
     auto stream = co_await net_a->dial(at_b, {node}, Purpose::copy);
     if (stream) first = stream->get();
     co_return stream;
   };
-  std::vector<CopyProgress> told;
+  std::vector<CopyProgress> reports;
   on_progress = [&] {
-    told.push_back(progress);
+    reports.push_back(progress);
     // Each range takes a second. After the first one the source leaves.
-    if (told.size() == 1) timers.advance(Millis(1000));
-    if (progress.done == 0 || !std::exchange(somebody, false)) return;
+    if (reports.size() == 1) timers.advance(Millis(1000));
+    if (progress.done == 0 || !std::exchange(has_source, false)) return;
     first->close();
   };
   start(std::move(wanted));
   ASSERT_TRUE(wait_for_end(Millis(2000)));
   ASSERT_FALSE(*result);
   EXPECT_EQ(result->error().code, errc::unreachable);
-  ASSERT_GE(told.size(), 3u);
-  EXPECT_EQ(told[0].from, b.id());
-  EXPECT_GT(told[1].bytes_per_second, 0);
-  EXPECT_EQ(told.back().bytes_per_second, 0);
-  EXPECT_EQ(told.back().from, std::nullopt);
-  EXPECT_LT(told.back().done, kLong + kShort);
+  ASSERT_GE(reports.size(), 3u);
+  EXPECT_EQ(reports[0].from, b.id());
+  EXPECT_GT(reports[1].bytes_per_second, 0);
+  EXPECT_EQ(reports.back().bytes_per_second, 0);
+  EXPECT_EQ(reports.back().from, std::nullopt);
+  EXPECT_LT(reports.back().done, kLong + kShort);
 }
 
 TEST_P(CopyTest, AFlippedByteIsFound) {
@@ -415,8 +415,8 @@ TEST_P(CopyTest, AnotherTryWaitsForTheWriteOfTheOneThatStalled) {
 // Whatever a peer sends to a source, it ends with an error or a refusal.
 TEST_P(CopyTest, NonsenseEndsTheStream) {
   group.spawn("give", give());
-  for (const std::string& said : {std::string("X"), std::string("R\0\0\0\0\0\0", 7), std::string(100, '\xff')}) {
-    run(talk(said));
+  for (const std::string& bytes : {std::string("X"), std::string("R\0\0\0\0\0\0", 7), std::string(100, '\xff')}) {
+    run(talk(bytes));
   }
 }
 

@@ -95,7 +95,7 @@ async::Task<Result<CopyQuestion>> CopyReader::question() {
   co_return range;
 }
 
-async::Task<Result<std::uint32_t>> CopyReader::answer(char kind, std::size_t most) {
+async::Task<Result<std::uint32_t>> CopyReader::answer(char kind, std::size_t max_length) {
   std::array<char, 5> head{};
   if (auto got = co_await read(head.data(), 3); !got) co_return std::unexpected(got.error());
   if (head[0] == 'n') {
@@ -108,7 +108,7 @@ async::Task<Result<std::uint32_t>> CopyReader::answer(char kind, std::size_t mos
   if (head[0] != kind) co_return nonsense();
   if (auto got = co_await read(head.data() + 3, 2); !got) co_return std::unexpected(got.error());
   const auto length = ByteReader({head.data() + 1, 4}).number<std::uint32_t>();
-  if (length > most) co_return nonsense();
+  if (length > max_length) co_return nonsense();
   co_return length;
 }
 

@@ -42,9 +42,9 @@ class CopyReader {
   std::uint64_t received() const { return received_; }
   // The next request. Errors: link_closed, malformed.
   async::Task<Result<CopyQuestion>> question();
-  // The length of the answer; malformed if it is above `most`. Errors: not_offered (with the peer's reason), malformed,
-  // link_closed.
-  async::Task<Result<std::uint32_t>> answer(char kind, std::size_t most);
+  // The length of the answer; malformed if it is above `max_length`. Errors: not_offered (with the peer's reason),
+  // malformed, link_closed.
+  async::Task<Result<std::uint32_t>> answer(char kind, std::size_t max_length);
 
  private:
   Stream& stream_;

@@ -116,12 +116,6 @@ Result<> give_name(const fs::path& part, const fs::path& path) {
   return trouble(path, errno);
 }
 
-Result<> sync_folder(const fs::path& folder) {
-  const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd || ::fsync(fd.get()) != 0) return trouble(folder, errno);
-  return {};
-}
-
 }  // namespace
 
 PartialModel::PartialModel(fs::path folder, Manifest manifest)
@@ -250,7 +244,7 @@ Result<> PartialModel::settle() {
   for (std::size_t i = 0; i < files_.size(); ++i)
     if (::fsync(files_[i].get()) != 0) return trouble(part_of(i), errno);
   for (const auto& folder : {goal_, folder_})
-    if (const auto synced = sync_folder(folder); !synced) return synced;
+    if (const auto failed = sync_folder(folder)) return trouble(folder, failed.value());
   discard(folder_, manifest_.content);
   return {};
 }

@@ -20,54 +20,54 @@ Gossip::Gossip(Peers& peers, async::Timers& timers, async::Executor executor, Si
       key_(std::move(key)),
       own_(key_.id()),
       options_(std::move(options)),
-      book_([&] {
+      store_([&] {
         if (!options_.genuine) {
           options_.genuine = [mesh = options_.mesh](const Head& head) { return is_genuine(mesh, head); };
         }
         if (!options_.sign) {
           options_.sign = [mesh = options_.mesh, key = key_](Head& head) { mesh::sign(head, key, mesh); };
         }
-        AnnouncementStore::Options book;
-        book.own = own_;
-        book.bytes = options_.book_bytes;
-        book.standing = [this](const PublicKey& key) { return options_.standing(key); };
-        book.genuine = [this](const Head& head) {
+        AnnouncementStore::Options store;
+        store.own = own_;
+        store.bytes = options_.store_bytes;
+        store.standing = [this](const PublicKey& key) { return options_.standing(key); };
+        store.genuine = [this](const Head& head) {
           ++counters_.checks;
           return options_.genuine(head);
         };
-        return book;
+        return store;
       }()),
       stirred_(executor),
       boot_(peers.boot()),
       started_(timers.now()) {}
 
 void Gossip::announce(NodeState node_state) {
-  said_ = rounded(std::move(node_state));
-  has_said_ = true;
+  own_state_ = rounded(std::move(node_state));
+  has_own_state_ = true;
   refill_links();
 }
 
 void Gossip::refill_links() {
-  if (!has_said_) return;
+  if (!has_own_state_) return;
   std::map<NodeId, std::uint64_t> rates;  // from the caller of announce()
-  for (const auto& link : said_.links) rates[link.to] = link.bytes_per_second;
-  said_.links.clear();
+  for (const auto& link : own_state_.links) rates[link.to] = link.bytes_per_second;
+  own_state_.links.clear();
   for (const auto& view : peers_.view()) {
-    if (view.state != PeerState::up || said_.links.size() == kNodeStateLimits.links) continue;
+    if (view.state != PeerState::up || own_state_.links.size() == kNodeStateLimits.links) continue;
     const auto us =
         view.round_trip ? std::chrono::duration_cast<std::chrono::microseconds>(*view.round_trip).count() : 0;
-    said_.links.push_back({view.id, static_cast<std::uint64_t>(std::max<std::int64_t>(us, 0)), rates[view.id]});
+    own_state_.links.push_back({view.id, static_cast<std::uint64_t>(std::max<std::int64_t>(us, 0)), rates[view.id]});
   }
-  said_ = rounded(std::move(said_));
-  say_due_ = true;
-  say_own();
+  own_state_ = rounded(std::move(own_state_));
+  announcement_due_ = true;
+  announce_own();
   stir();
 }
 
-void Gossip::say_own() {
+void Gossip::announce_own() {
   const auto now = timers_.now();
-  if (!say_due_ || now < say_from_) return;
-  say_due_ = false;
+  if (!announcement_due_ || now < announce_from_) return;
+  announcement_due_ = false;
   if (options_.standing(key_.public_key()) != MembershipStatus::member) return;
   if (peers_.boot().epoch > boot_.epoch) {
     boot_ = peers_.boot();
@@ -77,19 +77,19 @@ void Gossip::say_own() {
   head.author = key_.public_key();
   head.boot = boot_;
   std::vector<Page> pages;
-  for (auto& text : options_.encode ? options_.encode(said_) : encode_pages(said_)) {
+  for (auto& text : options_.encode ? options_.encode(own_state_) : encode_pages(own_state_)) {
     head.pages.push_back(ref_of(text));
     pages.push_back(std::make_shared<const std::string>(std::move(text)));
   }
-  const auto* last = book_.find(own_);
+  const auto* last = store_.find(own_);
   if (last && last->head.boot == boot_ && last->head.pages == head.pages) return;
   head.seq = ++seq_;
   options_.sign(head);
-  const auto taken = book_.take(head, std::move(pages));
+  const auto taken = store_.take(head, std::move(pages));
   if (!taken || !*taken) return;
   ++counters_.own;
-  say_from_ = now + options_.between_own;
-  for (const auto& [peer, link] : links_) tell(peer, own_);
+  announce_from_ = now + options_.between_own;
+  for (const auto& [peer, link] : links_) send_head(peer, own_);
   changed();
 }
 
@@ -97,7 +97,7 @@ Reach Gossip::reach_of(const PeerView& view) const { return view.state == PeerSt
 
 // For a node with a link only its state of the present epoch: an earlier state is out of date.
 std::shared_ptr<const NodeState> Gossip::word_of(const NodeId& id, Reach reach) const {
-  const auto* announcement = book_.find(id);
+  const auto* announcement = store_.find(id);
   if (!announcement) return nullptr;
   if (reach == Reach::linked) {
     const auto link = links_.find(id);
@@ -116,7 +116,7 @@ KnownNode Gossip::known(const PeerView& view) const {
   const bool linked = reach == Reach::linked;
   const auto now = timers_.now();
   if (!linked || now - view.since < options_.names_for) {
-    const auto* newest = book_.find(view.id);
+    const auto* newest = store_.find(view.id);
     const auto kept = before_.find(view.id);
     if (newest && !newest->statement->looking && newest->statement != node.node_state)
       node.before = newest->statement;
@@ -135,7 +135,7 @@ std::vector<KnownNode> Gossip::known() const {
 }
 
 void Gossip::remember(const NodeId& author, std::shared_ptr<const NodeState> before) {
-  if (!book_.find(author)->statement->looking) {
+  if (!store_.find(author)->statement->looking) {
     before_.erase(author);
   } else if (before && !before->looking) {
     before_[author] = std::move(before);
@@ -165,7 +165,7 @@ bool Gossip::busy() const {
     const auto& link = entry.second;
     return !link.asked.empty() || link.late || link.fetch || link.next || link.resting;
   };
-  return say_due_ || stale_at_ || std::ranges::any_of(links_, has_work);
+  return announcement_due_ || stale_at_ || std::ranges::any_of(links_, has_work);
 }
 
 Task<void> Gossip::run() {
@@ -180,7 +180,7 @@ Task<void> Gossip::run() {
 
 void Gossip::tick() {
   if (stale_at_ && timers_.now() >= *stale_at_) changed();
-  say_own();
+  announce_own();
   for (auto& [peer, link] : links_) {
     take_late(link);
     advance(link);
@@ -202,8 +202,8 @@ void Gossip::link_up(const NodeId& peer, const Hello& hello) {
                                           .rests_until = {},
                                           .checks = TokenBucket(options_.checks),
                                           .bytes = TokenBucket(options_.bytes),
-                                          .news = TokenBucket(options_.news)});
-  tell(peer, own_);
+                                          .fetches = TokenBucket(options_.fetches)});
+  send_head(peer, own_);
   stir();
 }
 
@@ -218,12 +218,12 @@ void Gossip::reach_changed() {
 }
 
 void Gossip::members_changed() {
-  for (const auto& key : book_.sweep()) {
+  for (const auto& key : store_.sweep()) {
     before_.erase(node_id(key));
     links_.erase(node_id(key));
   }
-  say_due_ = say_due_ || (has_said_ && !book_.find(own_));
-  say_own();
+  announcement_due_ = announcement_due_ || (has_own_state_ && !store_.find(own_));
+  announce_own();
   changed();
   stir();
 }
@@ -232,9 +232,9 @@ void Gossip::epoch_changed(const Boot& boot) {
   if (boot.epoch <= boot_.epoch) return;
   boot_ = boot;
   seq_ = 0;
-  say_from_ = {};
-  say_due_ = has_said_;
-  say_own();
+  announce_from_ = {};
+  announcement_due_ = has_own_state_;
+  announce_own();
 }
 
 void Gossip::frame(const NodeId& peer, const Frame& frame) {
@@ -258,8 +258,8 @@ void Gossip::frame(const NodeId& peer, const Frame& frame) {
 }
 
 // Sends the head of this node, or the peer's own one, which it has forgotten.
-void Gossip::tell(const NodeId& peer, const NodeId& author) {
-  const auto* announcement = book_.find(author);
+void Gossip::send_head(const NodeId& peer, const NodeId& author) {
+  const auto* announcement = store_.find(author);
   if (!announcement) return;
   Frame frame{FrameKind::heads, {}};
   encode(announcement->head, frame.payload);
@@ -295,7 +295,7 @@ void Gossip::give_pages(LinkState& link) {
     std::string payload = author;
     std::size_t looked = 0, pages = 0;
     for (; looked < link.asked.size(); ++looked) {
-      const auto page = book_.page(own_, link.asked[looked]);
+      const auto page = store_.page(own_, link.asked[looked]);
       if (!page) continue;
       if (payload.size() + sizeof(std::uint32_t) + page->size() > kLargestPage) break;
       ByteWriter(payload).sized<std::uint32_t>(*page);

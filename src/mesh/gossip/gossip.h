@@ -40,11 +40,11 @@ struct GossipOptions {
   Millis first_words{10'000};   // an unknown node may announce itself within this time
   Millis names_for{60'000};     // keep the names of a linked node that hasn't announced its models
   int rounds = 3;               // of requests, before a fetch fails
-  RateLimit news{2, 6};         // fetched announcements of one peer
+  RateLimit fetches{2, 6};      // fetched announcements of one peer
   RateLimit checks{500, 1500};  // signatures, for one peer
   RateLimit bytes{2.0 * 1024 * 1024, 1.0 * 1024 * 1024};  // of pages, to one peer
-  std::size_t most_asked = 256 * 1024;                    // requested bytes of one peer at a time
-  std::size_t book_bytes = 256 * 1024 * 1024;             // see AnnouncementStore
+  std::size_t max_requested = 256 * 1024;                 // requested bytes of one peer at a time
+  std::size_t store_bytes = 256 * 1024 * 1024;            // see AnnouncementStore
 };
 
 // For `doctor` and metrics.
@@ -72,7 +72,7 @@ class Gossip final : public PeerEvents {
   std::vector<KnownNode> known() const;
   // Computed on demand, after a change.
   std::shared_ptr<const Catalog> catalog();
-  const AnnouncementStore& book() const { return book_; }
+  const AnnouncementStore& store() const { return store_; }
   const GossipCounters& counters() const { return counters_; }
   const Boot& boot() const { return boot_; }
 
@@ -115,11 +115,11 @@ class Gossip final : public PeerEvents {
     std::optional<Offer> resting;        // its pages didn't come, or didn't fit; retried later
     std::optional<HeadStamp> worthless;  // its pages were malformed
     MonoTime rests_until;
-    TokenBucket checks, bytes, news;
+    TokenBucket checks, bytes, fetches;
   };
 
   // gossip.cpp
-  void say_own();
+  void announce_own();
   void refill_links();
   void changed();
   void stir() { stirred_.set(); }
@@ -127,14 +127,14 @@ class Gossip final : public PeerEvents {
   std::shared_ptr<const NodeState> word_of(const NodeId& id, Reach reach) const;
   KnownNode known(const PeerView& view) const;
   void remember(const NodeId& author, std::shared_ptr<const NodeState> before);
-  void tell(const NodeId& peer, const NodeId& author);
+  void send_head(const NodeId& peer, const NodeId& author);
   void take_question(LinkState& link, std::string_view payload);
   void give_pages(LinkState& link);
   // gossip_take.cpp
   void take_heads(LinkState& link, std::string_view payload);
   void take_late(LinkState& link);
   bool take_head(LinkState& link, const Head& head);
-  void hear(LinkState& link, const Boot& boot);
+  void note_epoch(LinkState& link, const Boot& boot);
   void take_own_head(const NodeId& from, const Head& head);
   void begin_next(LinkState& link);
   void ask_on(LinkState& link);
@@ -149,17 +149,17 @@ class Gossip final : public PeerEvents {
   const SigningKey key_;
   const NodeId own_;
   GossipOptions options_;
-  AnnouncementStore book_;
+  AnnouncementStore store_;
   GossipCounters counters_;
   std::function<void()> on_change_;
   async::Event stirred_;
 
-  NodeState said_;
+  NodeState own_state_;
   Boot boot_;
   std::uint64_t seq_ = 0;
-  bool has_said_ = false;
-  bool say_due_ = false;
-  MonoTime say_from_{};
+  bool has_own_state_ = false;
+  bool announcement_due_ = false;
+  MonoTime announce_from_{};
 
   std::map<NodeId, LinkState> links_;
   std::map<NodeId, std::shared_ptr<const NodeState>>

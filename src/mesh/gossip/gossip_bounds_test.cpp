@@ -13,25 +13,25 @@ TEST_F(GossipTest, LiesChangeNothing) {
   link(a, b);
   link(a, c);
   settle();
-  auto head = a.gossip->book().find(c.id())->head;
+  auto head = a.gossip->store().find(c.id())->head;
   const auto send = [&](Frame frame) {
     b.peers.send(a.id(), std::move(frame));
     settle();
   };
-  const auto told = [&](const Head& lie) {
+  const auto send_head = [&](const Head& lie) {
     std::string bytes;
     encode(lie, bytes);
     send({FrameKind::heads, std::move(bytes)});
   };
   auto newer = head;
   newer.seq += 5;  // c's, changed
-  told(newer);
+  send_head(newer);
   newer.author = b.key.public_key();  // c's entries as b's own
-  told(newer);
+  send_head(newer);
   newer.author = a.key.public_key();  // as if a had said it
   newer.boot.epoch += 5;
-  told(newer);
-  told(head);  // replayed
+  send_head(newer);
+  send_head(head);  // replayed
   send({FrameKind::heads, "nonsense"});
   send({FrameKind::pages, "short"});
   std::string unasked(as_text(c.key.public_key().bytes));
@@ -41,7 +41,7 @@ TEST_F(GossipTest, LiesChangeNothing) {
   EXPECT_EQ(word(a, c), "c");
   EXPECT_EQ(word(a, b), "");
   EXPECT_EQ(a.gossip->counters().refused, 6u);
-  EXPECT_EQ(a.gossip->book().find(c.id())->head, head);
+  EXPECT_EQ(a.gossip->store().find(c.id())->head, head);
 }
 
 TEST_F(GossipTest, EndlessNewsOfOneAuthorAreTakenTwiceASecond) {
@@ -62,7 +62,7 @@ TEST_F(GossipTest, EndlessNewsOfOneAuthorAreTakenTwiceASecond) {
   }
   EXPECT_LE(a.gossip->counters().accepted, 6u + 22u);
   pass(Millis(1000));
-  EXPECT_EQ(a.gossip->book().find(b.id())->head.seq, 1000u);
+  EXPECT_EQ(a.gossip->store().find(b.id())->head.seq, 1000u);
 }
 
 TEST_F(GossipTest, SignaturesThatAreCheckedForOnePeerHaveABound) {
@@ -90,7 +90,7 @@ TEST_F(GossipTest, QuestionsAreAnsweredWithinABound) {
   link(a, b);
   settle();
   const auto before = a.gossip->counters().pages_out;
-  const auto& head = a.gossip->book().find(a.id())->head;
+  const auto& head = a.gossip->store().find(a.id())->head;
   std::string question(as_text(head.author.bytes));
   for (int i = 0; i < 400; ++i) ByteWriter(question).raw(head.pages.back().hash);
   for (int i = 0; i < 50; ++i) b.peers.send(a.id(), {FrameKind::ask_pages, question});
@@ -101,7 +101,7 @@ TEST_F(GossipTest, QuestionsAreAnsweredWithinABound) {
 TEST_F(GossipTest, AFullBookMakesNoHonestHeadWorthless) {
   std::size_t large = 0;
   for (const auto& page : encode_pages(rounded(statement("b", 200)))) large += page.size();
-  book_bytes = 3 * large / 2;
+  store_bytes = 3 * large / 2;
   auto& a = make(1);
   auto& b = make(2);
   auto& c = make(3);
@@ -123,7 +123,7 @@ TEST_F(GossipTest, AFullBookMakesNoHonestHeadWorthless) {
   thrown_out = b.key.public_key();
   a.gossip->members_changed();
   pass(Millis(11'000));
-  EXPECT_NE(a.gossip->book().find(c.id()), nullptr);
+  EXPECT_NE(a.gossip->store().find(c.id()), nullptr);
 }
 
 }  // namespace

@@ -27,12 +27,12 @@ class GossipTest : public testing::Test {
       options.standing = [&test](const PublicKey& member) {
         return test.thrown_out == member ? MembershipStatus::revoked : MembershipStatus::member;
       };
-      options.book_bytes = test.book_bytes;
+      options.store_bytes = test.store_bytes;
       options.keep_epoch = [this](std::uint64_t count) { kept_epoch = count; };
       gossip = std::make_unique<Gossip>(peers, test.timers, test.loop.executor(), key, options);
       peers.listen(*gossip);
     }
-    static std::array<std::uint8_t, 16> nonce(GossipTest& test) { return {++test.lives}; }
+    static std::array<std::uint8_t, 16> nonce(GossipTest& test) { return {++test.starts}; }
     NodeId id() const { return key.id(); }
 
     SigningKey key;
@@ -78,8 +78,8 @@ class GossipTest : public testing::Test {
 
   MeshId mesh = mesh_id({test_key(1).public_key(), {}});
   PublicKey thrown_out;
-  std::size_t book_bytes = 256 * 1024 * 1024;
-  std::uint8_t lives = 0;
+  std::size_t store_bytes = 256 * 1024 * 1024;
+  std::uint8_t starts = 0;
   async::Loop loop;
   async::ManualTimers timers{loop.executor()};
   FakeAir air;

@@ -45,21 +45,21 @@ bool Gossip::take_head(LinkState& link, const Head& head) {
   const auto stamp = head.stamp();
   if (link.worthless == stamp) return true;
   using Verdict = AnnouncementStore::Verdict;
-  switch (book_.judge(head, stamp)) {
+  switch (store_.judge(head, stamp)) {
     case Verdict::forged:
       return false;
-    case Verdict::nobody:
+    case Verdict::unknown_author:
       return true;
     case Verdict::known:
-      hear(link, head.boot);
+      note_epoch(link, head.boot);
       return true;
     case Verdict::stale:
       // The peer has lost its count: send its newest head.
-      hear(link, head.boot);
-      tell(link.peer, link.peer);
+      note_epoch(link, head.boot);
+      send_head(link.peer, link.peer);
       return true;
-    case Verdict::news:
-      hear(link, head.boot);
+    case Verdict::newer:
+      note_epoch(link, head.boot);
       link.next = Offer{head, stamp, AnnouncementStore::size_of(head)};
       begin_next(link);
       return true;
@@ -68,7 +68,7 @@ bool Gossip::take_head(LinkState& link, const Head& head) {
 }
 
 // Sets the epoch of the peer: its states of other epochs are no longer used.
-void Gossip::hear(LinkState& link, const Boot& boot) {
+void Gossip::note_epoch(LinkState& link, const Boot& boot) {
   if (link.spoken == boot) return;
   link.spoken = boot;
   changed();
@@ -76,10 +76,10 @@ void Gossip::hear(LinkState& link, const Boot& boot) {
 
 // A head of this node: of an epoch that it forgot, or of another node with the same key (a copied disk).
 void Gossip::take_own_head(const NodeId& from, const Head& head) {
-  const auto* own = book_.find(own_);
+  const auto* own = store_.find(own_);
   const bool ours = own && own->head.boot == head.boot;
   if (ours || head.boot.epoch < boot_.epoch || head.boot == boot_) {
-    if (own && head.stamp() < own->stamp) tell(from, own_);
+    if (own && head.stamp() < own->stamp) send_head(from, own_);
     return;
   }
   ++counters_.checks;
@@ -89,20 +89,20 @@ void Gossip::take_own_head(const NodeId& from, const Head& head) {
   }
   boot_.epoch = head.boot.epoch + 1;
   seq_ = 0;
-  say_from_ = {};
-  say_due_ = has_said_;
+  announce_from_ = {};
+  announcement_due_ = has_own_state_;
   if (options_.keep_epoch) options_.keep_epoch(boot_.epoch);
-  say_own();
+  announce_own();
 }
 
 void Gossip::begin_next(LinkState& link) {
   if (link.fetch || !link.next) return;
-  if (!book_.has_room(link.peer, link.next->bytes)) return lay_aside(link, *std::exchange(link.next, std::nullopt));
-  if (!link.news.take(timers_.now())) return;
+  if (!store_.has_room(link.peer, link.next->bytes)) return lay_aside(link, *std::exchange(link.next, std::nullopt));
+  if (!link.fetches.take(timers_.now())) return;
   auto& fetch = link.fetch.emplace();
   fetch.offer = std::move(*link.next);
   link.next.reset();
-  fetch.missing = book_.missing(fetch.offer.head);
+  fetch.missing = store_.missing(fetch.offer.head);
   ask_on(link);
 }
 
@@ -115,7 +115,7 @@ void Gossip::ask_on(LinkState& link) {
   while (!fetch.missing.empty() && fetch.under_way.size() < kMaxHashesAsked) {
     const auto& ref = fetch.missing.back();
     bytes += ref.bytes;
-    if (bytes > options_.most_asked && !fetch.under_way.empty()) break;
+    if (bytes > options_.max_requested && !fetch.under_way.empty()) break;
     ByteWriter(payload).raw(ref.hash);
     fetch.under_way.emplace(ref.hash, ref.bytes);
     fetch.missing.pop_back();
@@ -156,9 +156,9 @@ void Gossip::take_pages(LinkState& link, std::string_view payload) {
 void Gossip::complete(LinkState& link) {
   auto fetch = std::move(*link.fetch);
   link.fetch.reset();
-  const auto* last = book_.find(link.peer);
+  const auto* last = store_.find(link.peer);
   auto before = last ? last->statement : nullptr;
-  const auto taken = book_.take(fetch.offer.head, std::move(fetch.got));
+  const auto taken = store_.take(fetch.offer.head, std::move(fetch.got));
   if (!taken && taken.error().code == errc::too_large) {
     lay_aside(link, std::move(fetch.offer));
   } else if (!taken) {

@@ -57,11 +57,11 @@ TEST_F(GossipTest, NobodyPassesOnWhatAnotherSaid) {
   link(b, c);
   pass(Millis(1000));
   EXPECT_EQ(word(b, a), "a");
-  EXPECT_EQ(c.gossip->book().find(a.id()), nullptr);
+  EXPECT_EQ(c.gossip->store().find(a.id()), nullptr);
   a.gossip->announce(statement("news"));
   air.down(a.peers, b.peers);
   pass(Millis(1000));
-  EXPECT_EQ(c.gossip->book().find(a.id()), nullptr);
+  EXPECT_EQ(c.gossip->store().find(a.id()), nullptr);
   link(a, c);
   settle();
   EXPECT_EQ(word(c, a), "news");
@@ -76,10 +76,10 @@ TEST_F(GossipTest, WhatComesOverAnothersLinkIsPassedOver) {
   b.gossip->announce(statement("b"));
   link(a, b);
   pass(Millis(1000));  // they have said whom they have links to
-  const auto& head = c.gossip->book().find(c.id())->head;
+  const auto& head = c.gossip->store().find(c.id())->head;
   Frame heads{FrameKind::heads, {}}, question{FrameKind::ask_pages, std::string(as_text(head.author.bytes))};
   encode(head, heads.payload);
-  encode(b.gossip->book().find(b.id())->head, heads.payload);
+  encode(b.gossip->store().find(b.id())->head, heads.payload);
   for (const auto& page : head.pages) ByteWriter(question.payload).raw(page.hash);
   std::size_t sent = 0;
   air.filter = [&](const FakeAir::Message& message) {
@@ -90,7 +90,7 @@ TEST_F(GossipTest, WhatComesOverAnothersLinkIsPassedOver) {
   b.peers.send(a.id(), question);
   pass(Millis(1000));
   EXPECT_EQ(sent, 0u);
-  EXPECT_EQ(a.gossip->book().find(c.id()), nullptr);
+  EXPECT_EQ(a.gossip->store().find(c.id()), nullptr);
   EXPECT_EQ(word(a, b), "b");
   EXPECT_EQ(a.gossip->counters().refused, 0u);
 }
@@ -227,7 +227,7 @@ TEST_F(GossipTest, AnAnnouncementThatItsAuthorDoesntGiveRestsAndTheOneBeforeCoun
   auto& a = make(1);
   auto& b = make(2);
   link(a, b);
-  const auto tell = [&](std::uint64_t seq, std::vector<PageRef> pages) {
+  const auto send_head = [&](std::uint64_t seq, std::vector<PageRef> pages) {
     Head head;
     head.boot = {7, {}};
     head.seq = seq;
@@ -238,7 +238,7 @@ TEST_F(GossipTest, AnAnnouncementThatItsAuthorDoesntGiveRestsAndTheOneBeforeCoun
     b.peers.send(a.id(), {FrameKind::heads, std::move(bytes)});
     settle();
   };
-  const auto newest = [&] { return a.gossip->book().find(b.id())->head.seq; };
+  const auto newest = [&] { return a.gossip->store().find(b.id())->head.seq; };
   std::size_t asked = 0;
   bool mute = true;
   air.filter = [&](const FakeAir::Message& message) {
@@ -246,8 +246,8 @@ TEST_F(GossipTest, AnAnnouncementThatItsAuthorDoesntGiveRestsAndTheOneBeforeCoun
     asked += question ? 1 : 0;
     return !question || !mute;
   };
-  tell(10, {});
-  tell(50, {ref_of("never given")});
+  send_head(10, {});
+  send_head(50, {ref_of("never given")});
   pass(Millis(16'000));  // it is asked three times
   EXPECT_EQ(asked, 3u);
   EXPECT_EQ(newest(), 10u);
@@ -257,7 +257,7 @@ TEST_F(GossipTest, AnAnnouncementThatItsAuthorDoesntGiveRestsAndTheOneBeforeCoun
   mute = false;
   pass(Millis(2000));
   EXPECT_EQ(asked, 6u);
-  tell(51, {});
+  send_head(51, {});
   EXPECT_EQ(newest(), 51u);
 }
 
@@ -296,10 +296,10 @@ TEST_F(GossipTest, ANodeThatIsThrownOutIsForgotten) {
   EXPECT_EQ(word(a, b), "b");
   thrown_out = b.key.public_key();
   a.gossip->members_changed();
-  EXPECT_EQ(a.gossip->book().find(b.id()), nullptr);
+  EXPECT_EQ(a.gossip->store().find(b.id()), nullptr);
   b.gossip->announce(statement("again"));
   pass(Millis(1000));
-  EXPECT_EQ(a.gossip->book().find(b.id()), nullptr);
+  EXPECT_EQ(a.gossip->store().find(b.id()), nullptr);
 }
 
 TEST_F(GossipTest, TellsThatSomethingHasChangedAndRunsByItself) {

@@ -16,11 +16,11 @@ MonoTime as_mono(BootTime time) { return MonoTime(time.time_since_epoch()); }
 
 void GrantManager::ask(const NodeId& host, const GrantRequest& ask, BootTime now, GroupEffects& out) {
   tick(now, out);
-  if (!is_news(host, ask)) return;
+  if (!is_newer(host, ask)) return;
   // A host with a newer plan of the same model has dropped the last one. A host with a newer epoch has dropped all.
   if (grant_ && grant_->host == host) {
     const auto& old = grant_->ask;
-    if (old.of.life < ask.of.life || (old.model == ask.model && old.of < ask.of)) end(out);
+    if (old.of.epoch < ask.of.epoch || (old.model == ask.model && old.of < ask.of)) end(out);
   }
   auto decision = decision_on(host, ask, now);
   const bool fresh = decision == GrantDecision::granted && state_ == State::free;
@@ -39,16 +39,16 @@ void GrantManager::ask(const NodeId& host, const GrantRequest& ask, BootTime now
   }
   out.push_back(SendMessage{
       host, GrantResponse{ask.model, ask.of, ask.stamp, decision, static_cast<std::uint32_t>(lease.count())}});
-  if (decision == GrantDecision::granted && recalled_) tell_recall(now, out);
+  if (decision == GrantDecision::granted && recalled_) notify_recall(now, out);
 }
 
 // False for late and repeated messages.
-bool GrantManager::is_news(const NodeId& host, const auto& message) {
+bool GrantManager::is_newer(const NodeId& host, const auto& message) {
   if (hosts_.size() >= kMaxHosts && !hosts_.contains(host)) return false;
   auto& models = hosts_[host].models;
-  auto& heard = models[message.model];
-  if (std::tie(message.of, message.stamp) <= std::tie(heard.of, heard.stamp)) return false;
-  heard = {message.of, message.stamp};
+  auto& last = models[message.model];
+  if (std::tie(message.of, message.stamp) <= std::tie(last.of, last.stamp)) return false;
+  last = {message.of, message.stamp};
   if (models.size() > kMaxModels) {
     models.erase(std::ranges::min_element(models, {}, [](const auto& one) { return one.second.of; }));
   }
@@ -69,7 +69,7 @@ GrantDecision GrantManager::decision_on(const NodeId& host, const GrantRequest& 
 }
 
 void GrantManager::given_back(const NodeId& host, const GrantRelease& given, GroupEffects& out) {
-  if (!is_news(host, given) || !grant_ || grant_->host != host) return;
+  if (!is_newer(host, given) || !grant_ || grant_->host != host) return;
   if (grant_->ask.model == given.model && grant_->ask.of <= given.of) end(out);
 }
 
@@ -100,10 +100,10 @@ void GrantManager::lend(std::uint64_t bytes) {
 void GrantManager::recall(BootTime now, GroupEffects& out) {
   if (recalled_) return;
   recalled_ = now + rules_.recall;
-  if (state_ == State::granted) tell_recall(now, out);
+  if (state_ == State::granted) notify_recall(now, out);
 }
 
-void GrantManager::tell_recall(BootTime now, GroupEffects& out) {
+void GrantManager::notify_recall(BootTime now, GroupEffects& out) {
   const auto left = std::max(*recalled_ - now, Millis(0));
   const auto within = static_cast<std::uint32_t>(left.count());
   out.push_back(SendMessage{grant_->host, GrantRecall{grant_->ask.model, grant_->ask.of, within}});

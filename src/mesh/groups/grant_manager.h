@@ -50,20 +50,20 @@ class GrantManager {
   const std::optional<Grant>& grant() const { return grant_; }
 
  private:
-  struct Heard {
+  struct LastMessage {
     PlanTerm of;
     std::uint64_t stamp = 0;
   };
   // Each new grant costs a line on the disk, and the start and the end of a worker.
   static constexpr RateLimit kGrantPace{.each_second = 0.5, .at_once = 8};
   struct Host {
-    std::map<ContentKey, Heard> models;  // the newest message about each
+    std::map<ContentKey, LastMessage> models;  // the newest message about each
     TokenBucket grants{kGrantPace};
   };
-  bool is_news(const NodeId& host, const auto& message);
+  bool is_newer(const NodeId& host, const auto& message);
   GrantDecision decision_on(const NodeId& host, const GrantRequest& ask, BootTime now) const;
   void end(GroupEffects& out);
-  void tell_recall(BootTime now, GroupEffects& out);
+  void notify_recall(BootTime now, GroupEffects& out);
 
   GrantRules rules_;
   std::optional<NodeId> former_;

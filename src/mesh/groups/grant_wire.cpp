@@ -28,7 +28,7 @@ struct Writer {
     const ContentKey& model = message.model;
     const PlanTerm& of = message.of;
     out.number<std::uint8_t>(kind).number<std::uint8_t>(model.pending).raw(model.bytes);
-    return out.number<std::uint64_t>(of.life).number<std::uint64_t>(of.term);
+    return out.number<std::uint64_t>(of.epoch).number<std::uint64_t>(of.term);
   }
 };
 

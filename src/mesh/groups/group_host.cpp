@@ -42,7 +42,7 @@ void GroupHost::answer(const NodeId& from, const GrantResponse& answer, BootTime
   const auto found = leases_.find(from);
   if (answer.of != of_ || found == leases_.end()) {
     // An answer to an earlier try: its grant is released.
-    if (answer.verdict == GrantDecision::granted && answer.of.life == of_.life)
+    if (answer.verdict == GrantDecision::granted && answer.of.epoch == of_.epoch)
       out.push_back(SendMessage{from, GrantRelease{answer.model, answer.of, ++stamp_}});
     return;
   }
@@ -111,7 +111,7 @@ void GroupHost::tick(BootTime now, GroupEffects& out) {
   switch (state_) {
     case State::waiting:
       if (now >= retry_ && !out_of_reach()) {
-        of_ = {shared_.life, ++shared_.terms};
+        of_ = {shared_.epoch, ++shared_.terms};
         state_ = State::claiming;
         claim(now, out);
       }
@@ -213,9 +213,9 @@ void GroupHost::start_again(BootTime now, GroupEffects& out) {
     failures_ = fails_ = 0;
     return start(now, out);
   }
-  fails_ = std::min(fails_ + 1, rules_.most_fails);
-  if (fails_ < rules_.most_fails) {
-    restart_ = now + by_lot(fails_);
+  fails_ = std::min(fails_ + 1, rules_.max_fails);
+  if (fails_ < rules_.max_fails) {
+    restart_ = now + random_back_off(fails_);
     return;
   }
   refusal_ = Refusal{.node = plan_.split.host, .verdict = std::nullopt, .engine = true};
@@ -247,15 +247,15 @@ void GroupHost::leave(BootTime now, GroupEffects& out) {
     failures_ = fails_ = 0;
   } else if (refusal_) {
     failures_ = std::min(failures_ + 1, 16U);
-    retry_ += by_lot(failures_);
+    retry_ += random_back_off(failures_);
   }
   restart_ = now;
   state_ = ends_ ? State::done : State::waiting;
 }
 
-Millis GroupHost::by_lot(unsigned failures) {
-  const auto most = std::min(rules_.most_back_off, rules_.least_back_off * (1 << failures));
-  return shared_.lot.between(rules_.least_back_off, most);
+Millis GroupHost::random_back_off(unsigned failures) {
+  const auto max = std::min(rules_.max_back_off, rules_.min_back_off * (1 << failures));
+  return shared_.jitter.between(rules_.min_back_off, max);
 }
 
 std::optional<BootTime> GroupHost::first_end() const {

@@ -15,22 +15,22 @@
 #include <string_view>
 #include <vector>
 
+#include "mesh/groups/backoff_jitter.h"
 #include "mesh/groups/boot_time.h"
 #include "mesh/groups/group_effect.h"
 #include "mesh/groups/link_states.h"
-#include "mesh/groups/lot.h"
 
 namespace corral::mesh {
 
 // Why there is another plan. A plan that is only better doesn't change a running group.
-enum class PlanCause : std::uint8_t { told, loss, demand, idle, better };
+enum class PlanCause : std::uint8_t { ordered, loss, demand, idle, better };
 
 // What all groups of a node share.
 struct GroupContext {
   GrantRules rules;
-  std::uint64_t life = 0;  // epoch of this node
+  std::uint64_t epoch = 0;  // epoch of this node
   LinkStates links;
-  BackoffJitter lot;
+  BackoffJitter jitter;
   std::uint64_t terms = 0;  // terms used in this epoch, of all models
 };
 
@@ -42,7 +42,7 @@ class GroupHost {
   GroupHost(GroupContext& shared, GroupPlan plan, BootTime now)
       : shared_(shared),
         rules_(shared.rules),
-        of_{shared.life, 0},
+        of_{shared.epoch, 0},
         plan_(std::move(plan)),
         retry_(now),
         restart_(now) {}
@@ -93,7 +93,7 @@ class GroupHost {
   void drain(std::optional<Millis> within, BootTime now, GroupEffects& out);
   void stop(BootTime now, GroupEffects& out);
   void leave(BootTime now, GroupEffects& out);
-  Millis by_lot(unsigned failures);
+  Millis random_back_off(unsigned failures);
   std::optional<BootTime> first_end() const;
 
   GroupContext& shared_;

@@ -4,18 +4,18 @@ namespace corral::mesh {
 
 Groups::Groups(const Options& options, BootTime now)
     : own_(options.own),
-      shared_{options.rules, options.life, LinkStates(options.own), BackoffJitter(options.seed)},
+      shared_{options.rules, options.epoch, LinkStates(options.own), BackoffJitter(options.seed)},
       granter_(options.rules, options.former, now) {}
 
-void Groups::link_up(const NodeId& node, std::uint64_t life, BootTime now) {
+void Groups::link_up(const NodeId& node, std::uint64_t epoch, BootTime now) {
   GroupEffects out;
-  if (shared_.links.up(node, life)) node_ended(node, now, out);
+  if (shared_.links.up(node, epoch)) node_ended(node, now, out);
   settle(std::move(out), now);
 }
 
-void Groups::link_down(const NodeId& node, LinkEnd how, BootTime heard, BootTime now) {
+void Groups::link_down(const NodeId& node, LinkEnd how, BootTime last_received, BootTime now) {
   GroupEffects out;
-  shared_.links.down(node, how, heard);
+  shared_.links.down(node, how, last_received);
   if (how == LinkEnd::ended) node_ended(node, now, out);
   settle(std::move(out), now);
 }

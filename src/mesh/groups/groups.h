@@ -20,7 +20,7 @@ class Groups {
  public:
   struct Options {
     NodeId own;
-    std::uint64_t life = 0;        // epoch
+    std::uint64_t epoch = 0;       // epoch
     std::optional<NodeId> former;  // host of the last RememberHolder of the previous epoch
     std::uint64_t seed = 0;        // for back-offs
     GrantRules rules;
@@ -30,9 +30,9 @@ class Groups {
   Groups(const Groups&) = delete;
   Groups& operator=(const Groups&) = delete;
 
-  // Links. `life`: the peer's epoch, from its hello. `heard`: when something was received from it last.
-  void link_up(const NodeId& node, std::uint64_t life, BootTime now);
-  void link_down(const NodeId& node, LinkEnd how, BootTime heard, BootTime now);
+  // Links. `epoch`: the peer's epoch, from its hello. `last_received`: when something was received from it last.
+  void link_up(const NodeId& node, std::uint64_t epoch, BootTime now);
+  void link_down(const NodeId& node, LinkEnd how, BootTime last_received, BootTime now);
   void message(const NodeId& from, const GroupMessage& message, BootTime now);
 
   // As host. One plan for each model; this node is its host. False: nothing changes, or this node has no share in the
@@ -43,7 +43,7 @@ class Groups {
   void engine_drained(const ContentKey& model, const PlanTerm& of, BootTime now);
 
   // This node has learnt that its epoch is higher: later claims have this epoch.
-  void live_anew(std::uint64_t life) { shared_.life = life; }
+  void live_anew(std::uint64_t epoch) { shared_.epoch = epoch; }
 
   // As a node that grants its memory.
   void lend(std::uint64_t bytes);

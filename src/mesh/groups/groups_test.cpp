@@ -43,7 +43,7 @@ class GroupsTest : public testing::Test {
     plan.split.shares.push_back({ids[host], layers, 10, 1, 1});
     return plan;
   }
-  void want(unsigned host, const GroupPlan& wanted, PlanCause cause = PlanCause::told) {
+  void want(unsigned host, const GroupPlan& wanted, PlanCause cause = PlanCause::ordered) {
     (void)nodes[host].want(wanted, cause, now);
     run();
   }
@@ -58,10 +58,10 @@ class GroupsTest : public testing::Test {
     }
     run();
   }
-  void heal(unsigned a, unsigned b, std::uint64_t life_of_b = 1) {
+  void heal(unsigned a, unsigned b, std::uint64_t epoch_of_b = 1) {
     cuts.erase({a, b});
     cuts.erase({b, a});
-    nodes[a].link_up(ids[b], life_of_b, now);
+    nodes[a].link_up(ids[b], epoch_of_b, now);
     nodes[b].link_up(ids[a], 1, now);
     run();
   }
@@ -109,7 +109,7 @@ class GroupsTest : public testing::Test {
       run();
     }
   }
-  std::vector<std::string> told() { return std::exchange(log, {}); }
+  std::vector<std::string> take_log() { return std::exchange(log, {}); }
   GroupHost::State state(unsigned host, const std::string& model = "m") {
     return nodes[host].hosted().at({sha256({model}), false}).state();
   }
@@ -128,16 +128,16 @@ TEST_F(GroupsTest, ClaimsGoInTheOrderOfIdsAndThenTheEngineStarts) {
   want(2, plan(2, {4, 0}));
   pass(kGroupTick);
   EXPECT_THAT(asked, ElementsAre(0, 4));  // it asks itself without a message
-  EXPECT_THAT(told(), ElementsAre("0 opens for 2", "2 opens for 2", "4 opens for 2", "2 starts"));
+  EXPECT_THAT(take_log(), ElementsAre("0 opens for 2", "2 opens for 2", "4 opens for 2", "2 starts"));
   EXPECT_EQ(state(2), GroupHost::State::standing);
 }
 
 TEST_F(GroupsTest, AGroupThatStandsGoesOn) {
   want(2, plan(2, {4, 0}));
   pass(Millis(1000));
-  told();
+  take_log();
   pass(Millis(3'600'000));
-  EXPECT_THAT(told(), IsEmpty());
+  EXPECT_THAT(take_log(), IsEmpty());
 }
 
 TEST_F(GroupsTest, NothingIsClaimedBeforeAllLinksAreUp) {
@@ -238,12 +238,12 @@ TEST_F(GroupsTest, BackOffsGrowAndAreBounded) {
 TEST_F(GroupsTest, AnUnchangedPlanRestartsNothing) {
   want(2, plan(2, {4}));
   pass(Millis(1000));
-  told();
+  take_log();
   auto same = plan(2, {4});
   same.split.token_ms = 99;
-  EXPECT_FALSE(nodes[2].want(same, PlanCause::told, now));
+  EXPECT_FALSE(nodes[2].want(same, PlanCause::ordered, now));
   pass(Millis(1000));
-  EXPECT_THAT(told(), IsEmpty());
+  EXPECT_THAT(take_log(), IsEmpty());
 }
 
 TEST_F(GroupsTest, APlanThatIsOnlyBetterChangesNothingThatWorks) {
@@ -253,33 +253,33 @@ TEST_F(GroupsTest, APlanThatIsOnlyBetterChangesNothingThatWorks) {
   cut(2, 0);
   heal(2, 0, 2);
   pass(Millis(1000));
-  EXPECT_THAT(told(), ElementsAre("2 opens for 2", "4 opens for 2", "2 starts"));
+  EXPECT_THAT(take_log(), ElementsAre("2 opens for 2", "4 opens for 2", "2 starts"));
 }
 
 TEST_F(GroupsTest, AChangedPlanDrainsFirst) {
   want(2, plan(2, {4}));
   pass(Millis(1000));
-  told();
+  take_log();
   want(2, plan(2, {3}), PlanCause::demand);
   pass(Millis(100'000));
-  EXPECT_THAT(told(), ElementsAre("2 drains"));
+  EXPECT_THAT(take_log(), ElementsAre("2 drains"));
   nodes[2].engine_drained({sha256({"m"}), false}, engines.at(2).second, now);
   run();
-  EXPECT_THAT(told(), ElementsAre("2 stops", "2 reaps", "4 reaps"));
+  EXPECT_THAT(take_log(), ElementsAre("2 stops", "2 reaps", "4 reaps"));
   pass(kGroupTick);
-  EXPECT_THAT(told(), ElementsAre("2 opens for 2", "3 opens for 2", "2 starts"));
+  EXPECT_THAT(take_log(), ElementsAre("2 opens for 2", "3 opens for 2", "2 starts"));
 }
 
 TEST_F(GroupsTest, ABlipCostsTheEngineAndNotThePlan) {
   want(2, plan(2, {4}));
   pass(Millis(1000));
-  told();
+  take_log();
   cut(2, 4);
   pass(Millis(4750));
   EXPECT_THAT(nodes[2].lost({sha256({"m"}), false}, now), IsEmpty());
   heal(2, 4);
   pass(Millis(1000));
-  EXPECT_THAT(told(), ElementsAre("2 starts"));
+  EXPECT_THAT(take_log(), ElementsAre("2 starts"));
 }
 
 TEST_F(GroupsTest, ANodeIsLostAfterFiveSecondsOrWithItsProcess) {
@@ -296,13 +296,13 @@ TEST_F(GroupsTest, ANodeIsLostAfterFiveSecondsOrWithItsProcess) {
 TEST_F(GroupsTest, AHostThatLostANodeAndHasNoEngineGivesTheOthersBack) {
   want(2, plan(2, {4, 3}));
   pass(Millis(1000));
-  told();
+  take_log();
   cut(2, 4);
   pass(Millis(4750));
-  EXPECT_THAT(told(), IsEmpty());
+  EXPECT_THAT(take_log(), IsEmpty());
   EXPECT_EQ(state(2), GroupHost::State::standing);
   pass(kGroupTick);
-  EXPECT_THAT(told(), ElementsAre("2 reaps", "3 reaps"));
+  EXPECT_THAT(take_log(), ElementsAre("2 reaps", "3 reaps"));
   EXPECT_EQ(state(2), GroupHost::State::waiting);
   want(2, plan(2, {3}), PlanCause::loss);
   pass(kGroupTick);
@@ -323,18 +323,18 @@ TEST_F(GroupsTest, NodesThatAreLostAreToldWhateverTheyHad) {
 TEST_F(GroupsTest, AHostStopsTwoSecondsBeforeItsLeaseEnds) {
   want(2, plan(2, {4}));
   pass(Millis(1000));
-  told();
+  take_log();
   // Nothing comes through, and no link knows of it.
   cuts = {{2, 4}, {4, 2}};
   const auto end = *nodes[2].hosted().begin()->second.lease_of(ids[4]);
   EXPECT_LE(end, nodes[4].granter().grant()->until);
   pass(end - Millis(2000) - now - kGroupTick);
-  EXPECT_THAT(told(), IsEmpty());
+  EXPECT_THAT(take_log(), IsEmpty());
   pass(kGroupTick);
-  EXPECT_THAT(told(), ElementsAre("2 stops", "2 reaps"));
+  EXPECT_THAT(take_log(), ElementsAre("2 stops", "2 reaps"));
   EXPECT_EQ(nodes[4].granter().state(), GrantManager::State::granted);
   pass(Millis(2500));
-  EXPECT_THAT(told(), testing::Contains("4 reaps"));
+  EXPECT_THAT(take_log(), testing::Contains("4 reaps"));
 }
 
 TEST_F(GroupsTest, ALeaseCountsFromTheQuestion) {
@@ -355,10 +355,10 @@ TEST_F(GroupsTest, ALeaseCountsFromTheQuestion) {
 TEST_F(GroupsTest, TheEndOfANodesProcessStopsItsHost) {
   want(2, plan(2, {4}));
   pass(Millis(1000));
-  told();
+  take_log();
   nodes[2].link_down(ids[4], LinkEnd::ended, now, now);
   run();
-  EXPECT_THAT(told(), ElementsAre("2 stops", "2 reaps", "4 reaps"));
+  EXPECT_THAT(take_log(), ElementsAre("2 stops", "2 reaps", "4 reaps"));
   EXPECT_EQ(state(2), GroupHost::State::waiting);
 }
 
@@ -382,14 +382,14 @@ TEST_F(GroupsTest, TheEndOfTheHostsProcessFreesItsNodesAtOnce) {
 TEST_F(GroupsTest, ARecallDrainsInTime) {
   want(2, plan(2, {4}));
   pass(Millis(1000));
-  told();
+  take_log();
   nodes[4].recall(now);
   run();
-  EXPECT_THAT(told(), ElementsAre("2 drains"));
+  EXPECT_THAT(take_log(), ElementsAre("2 drains"));
   pass(Millis(25'500));
-  EXPECT_THAT(told(), IsEmpty());
+  EXPECT_THAT(take_log(), IsEmpty());
   pass(Millis(1000));
-  EXPECT_THAT(told(), ElementsAre("2 stops", "2 reaps", "4 reaps"));
+  EXPECT_THAT(take_log(), ElementsAre("2 stops", "2 reaps", "4 reaps"));
   pass(Millis(60'000));
   EXPECT_EQ(nodes[2].hosted().begin()->second.refusal()->verdict, GrantDecision::recalled);
   nodes[4].lend(100);
@@ -401,7 +401,7 @@ TEST_F(GroupsTest, AWorkerThatEndsSlowlyIsWaitedFor) {
   slow.insert(4);
   want(2, plan(2, {4}));
   pass(Millis(1000));
-  want(2, plan(2, {4}, "m", 11), PlanCause::told);
+  want(2, plan(2, {4}, "m", 11), PlanCause::ordered);
   nodes[2].engine_drained({sha256({"m"}), false}, engines.at(2).second, now);
   run();
   pass(Millis(120'000));
@@ -414,17 +414,17 @@ TEST_F(GroupsTest, AWorkerThatEndsSlowlyIsWaitedFor) {
 TEST_F(GroupsTest, AnEngineThatCrashesIsStartedAgainInItsGroup) {
   want(2, plan(2, {4}));
   pass(Millis(1000));
-  told();
+  take_log();
   end_engine(2);
   run();
-  EXPECT_THAT(told(), IsEmpty());
+  EXPECT_THAT(take_log(), IsEmpty());
   pass(Millis(2000));
-  EXPECT_THAT(told(), ElementsAre("2 starts"));
+  EXPECT_THAT(take_log(), ElementsAre("2 starts"));
   // One that was of use for a while isn't waited with.
   pass(Millis(60'000));
   end_engine(2);
   run();
-  EXPECT_THAT(told(), ElementsAre("2 starts"));
+  EXPECT_THAT(take_log(), ElementsAre("2 starts"));
 }
 
 TEST_F(GroupsTest, AnEngineThatEndsAtOnceLeavesTheNodesToOthers) {
@@ -435,12 +435,12 @@ TEST_F(GroupsTest, AnEngineThatEndsAtOnceLeavesTheNodesToOthers) {
       pass(kGroupTick);
       end_engine(2);
       run();
-      starts += static_cast<std::size_t>(std::ranges::count(told(), "2 starts"));
+      starts += static_cast<std::size_t>(std::ranges::count(take_log(), "2 starts"));
     }
     return starts;
   };
   pass(kGroupTick);
-  EXPECT_THAT(told(), testing::Contains("2 starts"));
+  EXPECT_THAT(take_log(), testing::Contains("2 starts"));
   end_engine(2);
   run();
   EXPECT_EQ(crash_for(Millis(20'000), true), 3u);
@@ -484,17 +484,17 @@ static_assert(!std::is_copy_assignable_v<Groups> && !std::is_move_assignable_v<G
 TEST_F(GroupsTest, APlanInWhichItsHostHasNoShareIsNone) {
   GroupPlan empty;
   empty.split.host = ids[2];
-  EXPECT_FALSE(nodes[2].want(empty, PlanCause::told, now));
-  EXPECT_FALSE(nodes[2].want(plan(3, {4}), PlanCause::told, now));
+  EXPECT_FALSE(nodes[2].want(empty, PlanCause::ordered, now));
+  EXPECT_FALSE(nodes[2].want(plan(3, {4}), PlanCause::ordered, now));
   EXPECT_TRUE(nodes[2].hosted().empty());
   // Nor does it take the place of one that is.
   want(2, plan(2, {4}));
   pass(Millis(1000));
-  told();
+  take_log();
   empty.model = {sha256({"m"}), false};
-  EXPECT_FALSE(nodes[2].want(empty, PlanCause::told, now));
+  EXPECT_FALSE(nodes[2].want(empty, PlanCause::ordered, now));
   pass(Millis(60'000));
-  EXPECT_THAT(told(), IsEmpty());
+  EXPECT_THAT(take_log(), IsEmpty());
 }
 
 TEST_F(GroupsTest, ALifeThatIsLearntLateCountsFromTheNextClaim) {
@@ -509,7 +509,7 @@ TEST_F(GroupsTest, ALifeThatIsLearntLateCountsFromTheNextClaim) {
 TEST_F(GroupsTest, AGroupOfOne) {
   want(2, plan(2, {}));
   pass(kGroupTick);
-  EXPECT_THAT(told(), ElementsAre("2 opens for 2", "2 starts"));
+  EXPECT_THAT(take_log(), ElementsAre("2 opens for 2", "2 starts"));
 }
 
 }  // namespace

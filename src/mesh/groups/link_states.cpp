@@ -2,19 +2,19 @@
 
 namespace corral::mesh {
 
-bool LinkStates::up(const NodeId& node, std::uint64_t life) {
+bool LinkStates::up(const NodeId& node, std::uint64_t epoch) {
   auto& peer = peers_[node];
-  const bool another = peer.life != 0 && peer.life != life;
+  const bool another = peer.epoch != 0 && peer.epoch != epoch;
   peer.up = true;
-  peer.life = life;
+  peer.epoch = epoch;
   return another;
 }
 
-void LinkStates::down(const NodeId& node, LinkEnd how, BootTime heard) {
+void LinkStates::down(const NodeId& node, LinkEnd how, BootTime last_received) {
   auto& peer = peers_[node];
   peer.up = false;
   peer.how = how;
-  peer.heard = heard;
+  peer.last_received = last_received;
 }
 
 bool LinkStates::is_up(const NodeId& node) const {
@@ -25,7 +25,7 @@ bool LinkStates::is_up(const NodeId& node) const {
 bool LinkStates::is_lost(const NodeId& node, Millis patience, BootTime now) const {
   if (is_up(node)) return false;
   const auto found = peers_.find(node);
-  return found == peers_.end() || found->second.how == LinkEnd::ended || now - found->second.heard >= patience;
+  return found == peers_.end() || found->second.how == LinkEnd::ended || now - found->second.last_received >= patience;
 }
 
 std::vector<NodeId> LinkStates::lost(Millis patience, BootTime now) const {

@@ -19,10 +19,10 @@ class LinkStates {
  public:
   explicit LinkStates(const NodeId& own) : own_(own) {}
 
-  // `life`: the peer's epoch. True: it is another process than before.
-  bool up(const NodeId& node, std::uint64_t life);
-  // `heard`: when something was received last.
-  void down(const NodeId& node, LinkEnd how, BootTime heard);
+  // `epoch`: the peer's epoch. True: it is another process than before.
+  bool up(const NodeId& node, std::uint64_t epoch);
+  // `last_received`: when something was received last.
+  void down(const NodeId& node, LinkEnd how, BootTime last_received);
 
   bool is_up(const NodeId& node) const;
   // Lost to all plans: its process ended, or nothing was received from it for `patience`.
@@ -32,10 +32,10 @@ class LinkStates {
 
  private:
   struct Peer {
-    std::uint64_t life = 0;
+    std::uint64_t epoch = 0;
     bool up = false;
     LinkEnd how = LinkEnd::cut;
-    BootTime heard{};
+    BootTime last_received{};
   };
   NodeId own_;
   std::map<NodeId, Peer> peers_;

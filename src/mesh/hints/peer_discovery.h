@@ -34,7 +34,7 @@ class PeerDiscovery {
   virtual ~PeerDiscovery() = default;
 
   // Sets the hint about this node, for other nodes.
-  virtual void tell(Hint own) = 0;
+  virtual void publish(Hint own) = 0;
   // Sets the possible addresses of other agents: the hosts of known nodes. May be called repeatedly.
   virtual void look_at(std::vector<Address> engines) = 0;
   // Waits for hints of other nodes that are new or changed since the last call. A call returns at most one hint for

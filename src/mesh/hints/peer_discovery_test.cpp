@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "mesh/hints/hint_news.h"
+#include "mesh/hints/hint_diff.h"
 #include "mesh/hints/message_pack.h"
 #include "mesh/hints/serf_config.h"
 #include "mesh/hints/serf_wire.h"
@@ -17,11 +17,11 @@ Hint hint(std::uint8_t node, std::uint64_t epoch = 1, std::uint64_t sequence = 1
 }
 
 TEST(HintLabels, SayAllAndComeBack) {
-  const auto said = hint(1, 7, 99);
-  const auto labels = labels_of(said);
+  const auto sent = hint(1, 7, 99);
+  const auto labels = labels_of(sent);
   EXPECT_EQ(labels.addresses, "192.168.1.7:8100,[fd00::1]:8100");
   EXPECT_EQ(labels.progress, "7.99");
-  EXPECT_EQ(hint_of(labels), said);
+  EXPECT_EQ(hint_of(labels), sent);
 }
 
 TEST(HintLabels, NonsenseIsNoHint) {
@@ -43,18 +43,18 @@ TEST(HintLabels, NonsenseIsNoHint) {
 }
 
 TEST(HintDiff, OnlyWhatChangedIsNews) {
-  HintDiff news(test_key(9).id());
-  EXPECT_EQ(news.take({hint(1), hint(9), hint(2)}), (std::vector{hint(1), hint(2)}));
-  EXPECT_TRUE(news.take({hint(2), hint(1)}).empty());
-  EXPECT_EQ(news.take({hint(2), hint(1, 1, 2)}), (std::vector{hint(1, 1, 2)}));
+  HintDiff diff(test_key(9).id());
+  EXPECT_EQ(diff.take({hint(1), hint(9), hint(2)}), (std::vector{hint(1), hint(2)}));
+  EXPECT_TRUE(diff.take({hint(2), hint(1)}).empty());
+  EXPECT_EQ(diff.take({hint(2), hint(1, 1, 2)}), (std::vector{hint(1, 1, 2)}));
   // Forgotten, and heard of again.
-  EXPECT_TRUE(news.take({hint(1, 1, 2)}).empty());
-  EXPECT_EQ(news.take({hint(1, 1, 2), hint(2)}), (std::vector{hint(2)}));
+  EXPECT_TRUE(diff.take({hint(1, 1, 2)}).empty());
+  EXPECT_EQ(diff.take({hint(1, 1, 2), hint(2)}), (std::vector{hint(2)}));
 }
 
 TEST(HintDiff, OfTwoHintsOfOneNodeTheFirstCounts) {
-  HintDiff news(test_key(9).id());
-  EXPECT_EQ(news.take({hint(1), hint(1, 5)}), (std::vector{hint(1)}));
+  HintDiff diff(test_key(9).id());
+  EXPECT_EQ(diff.take({hint(1), hint(1, 5)}), (std::vector{hint(1)}));
 }
 
 TEST(SerfConfig, HoldsWhatTheAgentNeeds) {

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/secret.h"
 #include "base/state_file.h"
-#include "mesh/hints/hint_news.h"
+#include "mesh/hints/hint_diff.h"
 #include "mesh/hints/serf_config.h"
 #include "mesh/hints/serf_rpc.h"
 #include "mesh/identity/errors.h"
@@ -44,8 +44,8 @@ class Agents {
         timers_(timers),
         spawner_(spawner),
         options_(std::move(options)),
-        news_(options_.node),
-        heard_(executor),
+        diff_(options_.node),
+        received_(executor),
         changed_(executor),
         leave_(executor),
         tasks_(executor) {}
@@ -57,7 +57,7 @@ class Agents {
     co_await agents->tasks_.join();
   }
 
-  void tell(Hint own) {
+  void publish(Hint own) {
     own.node = options_.node;
     if (own_ == own) return;
     own_ = std::move(own);
@@ -76,8 +76,8 @@ class Agents {
 
   async::Task<std::vector<Hint>> next() {
     while (fresh_.empty()) {
-      heard_.reset();
-      co_await heard_.wait();
+      received_.reset();
+      co_await received_.wait();
     }
     co_return std::exchange(fresh_, {});
   }
@@ -85,7 +85,7 @@ class Agents {
   const std::string& state() const { return state_; }
 
  private:
-  void say(std::string state) {
+  void set_state(std::string state) {
     if (state == state_) return;
     state_ = std::move(state);
     log::info("mesh", "hints: {}", state_);
@@ -96,7 +96,7 @@ class Agents {
     for (Millis pause = options.first_pause;; pause = std::min(2 * pause, options.longest_pause)) {
       const auto began = agents->timers_.now();
       auto ended = co_await agents->run_once();
-      agents->say(std::move(ended));
+      agents->set_state(std::move(ended));
       if (agents->timers_.now() - began > options.longest_pause) pause = options.first_pause;
       auto leaving = agents->until_leave();
       co_await async::with_timeout(agents->timers_, pause, std::move(leaving));
@@ -170,13 +170,13 @@ class Agents {
       co_await timers_.sleep_for(kRetryConnect);
       agent = co_await SerfRpc::connect(port, secret, timers_);
     }
-    say("running");
-    std::optional<Hint> told;
+    set_state("running");
+    std::optional<Hint> published;
     while (true) {
       changed_.reset();
-      if (own_ && told != own_) {
-        told = own_;
-        const auto done = co_await (*agent)->tell(*told);
+      if (own_ && published != own_) {
+        published = own_;
+        const auto done = co_await (*agent)->publish(*published);
         if (!done) co_return done.error().message;
       }
       if (std::exchange(look_due_, false) && !engines_.empty()) {
@@ -200,23 +200,23 @@ class Agents {
   }
 
   void take(std::vector<Hint> all) {
-    auto news = news_.take(std::move(all));
-    if (news.empty()) return;
+    auto changes = diff_.take(std::move(all));
+    if (changes.empty()) return;
     // One hint for each node: the latest.
     std::erase_if(fresh_, [&](const Hint& old) {
-      return std::ranges::any_of(news, [&](const Hint& hint) { return hint.node == old.node; });
+      return std::ranges::any_of(changes, [&](const Hint& hint) { return hint.node == old.node; });
     });
-    std::ranges::move(news, std::back_inserter(fresh_));
-    heard_.set();
+    std::ranges::move(changes, std::back_inserter(fresh_));
+    received_.set();
   }
 
   const async::Executor executor_;
   async::Timers& timers_;
   proc::Spawner& spawner_;
   const SerfOptions options_;
-  HintDiff news_;
+  HintDiff diff_;
   std::vector<Hint> fresh_;  // for next()
-  async::Event heard_;
+  async::Event received_;
   std::optional<Hint> own_;
   std::vector<Address> engines_;
   bool look_due_ = false;
@@ -234,7 +234,7 @@ class SerfHints final : public PeerDiscovery {
   SerfHints(const SerfHints&) = delete;
   SerfHints& operator=(const SerfHints&) = delete;
 
-  void tell(Hint own) override { agents_->tell(std::move(own)); }
+  void publish(Hint own) override { agents_->publish(std::move(own)); }
   void look_at(std::vector<Address> engines) override { agents_->look_at(std::move(engines)); }
   async::Task<std::vector<Hint>> next() override { return agents_->next(); }
   async::Task<void> stop() override { return Agents::stop(agents_); }

@@ -41,24 +41,24 @@ TEST(SerfHintsTest, RealAgentsHearOfEachOther) {
   of_two.folder = folder / "two";
   auto one = make_serf_hints(loop.executor(), timers, spawner, of_one);
   auto two = make_serf_hints(loop.executor(), timers, spawner, of_two);
-  const Hint told{of_one.node, {{"192.168.1.7", 8100}}, 3, 4}, later{of_one.node, {{"192.168.1.8", 8100}}, 3, 5};
-  one->tell(told);
+  const Hint first{of_one.node, {{"192.168.1.7", 8100}}, 3, 4}, later{of_one.node, {{"192.168.1.8", 8100}}, 3, 5};
+  one->publish(first);
   two->look_at({of_one.bind});
-  std::vector<Hint> heard;
+  std::vector<Hint> received;
   auto listening = [&]() -> async::Task<void> {
     while (true) {
-      auto news = co_await two->next();
-      heard.insert(heard.end(), news.begin(), news.end());
+      auto changes = co_await two->next();
+      received.insert(received.end(), changes.begin(), changes.end());
     }
   };
   async::TaskGroup group(loop.executor());
   group.spawn("listener", listening());
   const auto limit = MonoClock::now() + std::chrono::seconds(30);
-  while (heard.empty() && MonoClock::now() < limit) loop.context().run_one_for(std::chrono::milliseconds(100));
-  EXPECT_EQ(heard, std::vector{told}) << one->state() << " / " << two->state();
-  one->tell(later);
-  while (heard.size() < 2 && MonoClock::now() < limit) loop.context().run_one_for(std::chrono::milliseconds(100));
-  EXPECT_EQ(heard.back(), later);
+  while (received.empty() && MonoClock::now() < limit) loop.context().run_one_for(std::chrono::milliseconds(100));
+  EXPECT_EQ(received, std::vector{first}) << one->state() << " / " << two->state();
+  one->publish(later);
+  while (received.size() < 2 && MonoClock::now() < limit) loop.context().run_one_for(std::chrono::milliseconds(100));
+  EXPECT_EQ(received.back(), later);
   group.cancel();
   one.reset();
   two.reset();

@@ -96,7 +96,7 @@ async::Task<Result<std::unique_ptr<SerfRpc>>> SerfRpc::connect(std::uint16_t por
   co_return std::unique_ptr<SerfRpc>(new SerfRpc(std::move(made)));
 }
 
-async::Task<Result<>> SerfRpc::tell(Hint own) {
+async::Task<Result<>> SerfRpc::publish(Hint own) {
   auto command = serf_tags(++connection_->last_number, labels_of(own));
   const auto done = co_await connection_->ask(std::move(command), BodyOf::none, kAnswer);
   if (!done) co_return std::unexpected(done.error());

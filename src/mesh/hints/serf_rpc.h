@@ -21,7 +21,7 @@ class SerfRpc {
   SerfRpc& operator=(const SerfRpc&) = delete;
 
   // Errors of all: timed_out, malformed, link_closed; then the connection is unusable.
-  async::Task<Result<>> tell(Hint own);
+  async::Task<Result<>> publish(Hint own);
   // Unreachable agents are no error: the agent keeps trying all that it knows.
   async::Task<Result<>> join(std::vector<Address> engines);
   async::Task<Result<std::vector<Hint>>> members();

@@ -14,10 +14,10 @@
 namespace corral::mesh {
 
 // One start of a node. The nonce distinguishes two starts with the same number.
-using LifeNonce = std::array<std::uint8_t, 16>;
+using BootNonce = std::array<std::uint8_t, 16>;
 struct Boot {
   std::uint64_t epoch = 0;
-  LifeNonce nonce{};
+  BootNonce nonce{};
   friend auto operator<=>(const Boot&, const Boot&) = default;
 };
 

@@ -55,8 +55,7 @@ Result<> put_key(const fs::path& file, const std::string& pem) {
   const int number = errno;
   ::unlink(fresh.c_str());
   if (!linked) return system_error(file, number);
-  const UniqueFd folder(::open(file.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder || ::fsync(folder.get()) != 0) return system_error(file, errno);
+  if (const auto failed = sync_folder(file.parent_path())) return system_error(file, failed.value());
   return {};
 }
 

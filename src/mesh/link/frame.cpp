@@ -20,7 +20,7 @@ constexpr std::array kBounds = {
     Bound{FrameKind::join_ask, 512},        Bound{FrameKind::join_proved, 64},
     Bound{FrameKind::join_admitted, 64},    Bound{FrameKind::join_refused, 512},
     Bound{FrameKind::heads, kLargestPage},  Bound{FrameKind::pages, kLargestPage},
-    Bound{FrameKind::ask_pages, 16 * 1024}, Bound{FrameKind::whereabouts, kLargestPage},
+    Bound{FrameKind::ask_pages, 16 * 1024}, Bound{FrameKind::peer_exchange, kLargestPage},
     Bound{FrameKind::dial_me, 64},          Bound{FrameKind::probe_ask, 512},
     Bound{FrameKind::probe_answer, 512},    Bound{FrameKind::grant, 256},
     Bound{FrameKind::allot_ask, 4096},      Bound{FrameKind::allot_answer, 1024},

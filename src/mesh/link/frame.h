@@ -22,11 +22,11 @@ enum class FrameKind : std::uint8_t {
   join_proved = 6,
   join_admitted = 7,
   join_refused = 8,
-  heads = 9,         // of announcements
-  pages = 10,        // of one author's announcements
-  ask_pages = 11,    // requests missing pages
-  whereabouts = 12,  // addresses of nodes, and the nodes that the sender has links to
-  dial_me = 13,      // asks for a stream that the sender can't dial itself
+  heads = 9,           // of announcements
+  pages = 10,          // of one author's announcements
+  ask_pages = 11,      // requests missing pages
+  peer_exchange = 12,  // addresses of nodes, and the nodes that the sender has links to
+  dial_me = 13,        // asks for a stream that the sender can't dial itself
   // 15 and 16 order copies in earlier versions, and are skipped.
   probe_ask = 20,  // asks the peer to dial an address of the sender
   probe_answer = 21,

@@ -82,7 +82,7 @@ TEST(Frames, HellosAndClosingsComeBack) {
   EXPECT_EQ(back->minor, 3);
   EXPECT_EQ(back->members, hello.members);
   EXPECT_EQ(back->claim, hello.claim);
-  EXPECT_EQ(back->heard, hello.heard);
+  EXPECT_EQ(back->known_claim, hello.known_claim);
   const auto closing = decode_closing(encode(CloseReason::overrun, "too\nmuch\x1b[31m" + std::string(500, 'x')));
   EXPECT_EQ(closing.reason, CloseReason::overrun);
   EXPECT_EQ(closing.text.substr(0, 12), "toomuch[31mx");
@@ -95,9 +95,9 @@ TEST(Frames, ARefusalCarriesItsCauseAndNothingOfThisMachine) {
   EXPECT_EQ(used.code, errc::token_used);
   EXPECT_EQ(used.message, "used by another");
   const Error disk(std::make_error_code(std::errc::no_space_on_device), "can't write /home/me/state");
-  const auto told = read_refusal(refusal(disk).payload);
-  EXPECT_EQ(told.code, errc::overloaded);
-  EXPECT_EQ(told.message.find("/home"), std::string::npos);
+  const auto decoded = read_refusal(refusal(disk).payload);
+  EXPECT_EQ(decoded.code, errc::overloaded);
+  EXPECT_EQ(decoded.message.find("/home"), std::string::npos);
 }
 
 TEST(Pages, LargeSetsTakeSeveralAndComeTogetherAgain) {

@@ -53,7 +53,7 @@ async::Task<Result<MemberSet>> join_by_name(Network& network, async::Timers& tim
 // The issuer's side. The references outlive the serving.
 struct JoinServiceContext {
   const SigningKey& own;
-  MemberStore& book;
+  MemberStore& store;
   JoinTokenStore& tokens;
   async::Timers& timers;
   Millis limit{10000};                            // for all steps together

@@ -15,7 +15,7 @@ using async::Task;
 
 // Cheap checks first, because strangers may ask any number of times. Nothing: the configuration lists the node.
 Result<std::optional<TokenId>> check(const JoinAsk& ask, const Stream& stream, const JoinServiceContext& service) {
-  const auto& mesh = service.book.set().mesh();
+  const auto& mesh = service.store.set().mesh();
   if (ask.mesh == MeshId()) {
     if (service.named && service.named(stream.peer().id)) return std::nullopt;
     return fail(errc::token_unknown, "the configuration of that member doesn't list this node, so it needs a token");
@@ -29,7 +29,7 @@ Result<std::optional<TokenId>> check(const JoinAsk& ask, const Stream& stream, c
   if (!is_genuine(ask.proof, mesh, joiner.key, stream.exporter(kJoinExporter))) {
     return fail(errc::wrong_proof, "the proof of the token is of another connection, or forged");
   }
-  if (service.book.set().standing(joiner.key) == MembershipStatus::revoked) {
+  if (service.store.set().standing(joiner.key) == MembershipStatus::revoked) {
     return fail(errc::revoked, "this node was revoked: it can only join again with a new key");
   }
   return id;
@@ -55,12 +55,12 @@ Task<Result<NodeId>> converse(Stream& stream, const JoinServiceContext& service)
     const auto used = co_await std::move(using_it);
     if (!used) co_return std::unexpected(used.error());
   }
-  auto admitting = service.book.admit(service.own, joiner.key);
+  auto admitting = service.store.admit(service.own, joiner.key);
   if (auto admitted = co_await std::move(admitting); !admitted) co_return std::unexpected(admitted.error());
 
-  auto founding = to_frame(service.book.set().founding());
+  auto founding = to_frame(service.store.set().founding());
   if (auto sent = co_await write_frame(stream, std::move(founding)); !sent) co_return std::unexpected(sent.error());
-  for (auto& page : member_pages(service.book.set())) {
+  for (auto& page : member_pages(service.store.set())) {
     Frame members{FrameKind::members, std::move(page)};
     if (auto sent = co_await write_frame(stream, std::move(members)); !sent) co_return std::unexpected(sent.error());
   }

@@ -19,7 +19,7 @@ class JoinTest : public NetworkFixture {
  protected:
   JoinTest() {
     verdict = [this](const PublicKey& key, Purpose purpose) {
-      return may_enter(book.set(), tokens.open_count(timers.wall_now()) > 0, key, purpose);
+      return may_enter(store.set(), tokens.open_count(timers.wall_now()) > 0, key, purpose);
     };
     group.spawn("serve", serve());
   }
@@ -28,13 +28,13 @@ class JoinTest : public NetworkFixture {
     while (true) {
       auto stream = co_await net_b->accept();
       if (!stream) co_return;
-      const JoinServiceContext service{b, book, tokens, timers};
+      const JoinServiceContext service{b, store, tokens, timers};
       auto admitted = co_await serve_join(std::move(*stream), service);
       served.push_back(admitted ? std::error_code() : admitted.error().code);
     }
   }
   JoinToken token(std::chrono::seconds lifetime = std::chrono::hours(1)) {
-    return *at_once(tokens.issue(book.set().mesh(), b.id(), {lifetime, {at_b}}, timers.wall_now()));
+    return *at_once(tokens.issue(store.set().mesh(), b.id(), {lifetime, {at_b}}, timers.wall_now()));
   }
   Task<void> join_as(SigningKey key, JoinToken with) {
     JoinOptions with_steps;
@@ -51,11 +51,11 @@ class JoinTest : public NetworkFixture {
     ASSERT_NE(joined->error().fact<JoinFailure>(), nullptr);
     EXPECT_EQ(joined->error().fact<JoinFailure>()->step, step);
     EXPECT_THAT(joined->error().message, HasSubstr(name_of(step)));
-    EXPECT_NE(book.set().standing(a.public_key()), MembershipStatus::member);
+    EXPECT_NE(store.set().standing(a.public_key()), MembershipStatus::member);
   }
 
   TestFolder folder;
-  MemberStore book = *MemberStore::begin(folder.path(), MemberSet({b.public_key(), {}}));
+  MemberStore store = *MemberStore::begin(folder.path(), MemberSet({b.public_key(), {}}));
   JoinTokenStore tokens = *JoinTokenStore::open(folder.path());
   std::vector<std::string> steps;
   std::vector<std::error_code> served;
@@ -67,7 +67,7 @@ TEST_P(JoinTest, ATokenMakesAMemberThatBothSidesKeep) {
   join(token());
   ASSERT_TRUE(*joined) << joined->error().message;
   EXPECT_THAT(steps, ElementsAre("dial", "proof", "admit", "members"));
-  EXPECT_TRUE(**joined == book.set());
+  EXPECT_TRUE(**joined == store.set());
   EXPECT_EQ((*joined)->standing(a.public_key()), MembershipStatus::member);
   EXPECT_EQ((*MemberStore::open(folder.path()))->set().standing(a.public_key()), MembershipStatus::member);
   EXPECT_EQ(JoinTokenStore::open(folder.path())->list().front().used_by, a.id());
@@ -100,15 +100,15 @@ TEST_P(JoinTest, ExpiredWithdrawnAndUnknownTokensAreRefusedWithTheReason) {
   ASSERT_TRUE(at_once(tokens.withdraw(short_text(token_id(token_key(withdrawn).public_key())))));
   join(withdrawn);
   expect_refused(errc::token_withdrawn, JoinStep::proof);
-  auto guessed = token();
-  guessed.secret[0] ^= 1;
-  join(guessed);
+  auto wrong = token();
+  wrong.secret[0] ^= 1;
+  join(wrong);
   expect_refused(errc::token_unknown, JoinStep::proof);
   auto foreign = token();
   foreign.mesh.bytes[0] ^= 1;
   join(foreign);
   expect_refused(errc::foreign_mesh, JoinStep::proof);
-  EXPECT_EQ(book.set().size(), 0u);
+  EXPECT_EQ(store.set().size(), 0u);
 }
 
 TEST_P(JoinTest, WithoutATokenOutStrangersArentEvenHeard) {
@@ -122,7 +122,7 @@ TEST_P(JoinTest, WithoutATokenOutStrangersArentEvenHeard) {
 TEST_P(JoinTest, AThrownOutNodeStaysOut) {
   join(token());
   ASSERT_TRUE(*joined);
-  ASSERT_TRUE(at_once(book.revoke(b, a.public_key(), {})));
+  ASSERT_TRUE(at_once(store.revoke(b, a.public_key(), {})));
   join(token());
   expect_refused(errc::revoked, JoinStep::handshake);
 }
@@ -151,7 +151,7 @@ TEST_P(JoinTest, TheNextAddressIsTriedWhereNobodyAnswers) {
   join(two);
   ASSERT_TRUE(*joined) << joined->error().message;
   two.seeds = std::vector{Address{"127.0.0.1", 1}};
-  book = *MemberStore::begin(folder.path(), MemberSet({b.public_key(), {}}));
+  store = *MemberStore::begin(folder.path(), MemberSet({b.public_key(), {}}));
   join(two);
   expect_refused(errc::unreachable, JoinStep::dial);
 }
@@ -175,7 +175,7 @@ TEST_P(JoinTest, ARecordedProofIsWorthNothingElsewhere) {
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->kind, FrameKind::join_refused);
   EXPECT_EQ(read_refusal(answer->payload).code, errc::wrong_proof);
-  EXPECT_EQ(book.set().standing(a.public_key()), MembershipStatus::unknown);
+  EXPECT_EQ(store.set().standing(a.public_key()), MembershipStatus::unknown);
   EXPECT_EQ(tokens.open_count(timers.wall_now()), 1u);
 }
 
@@ -201,7 +201,7 @@ TEST_P(JoinTest, AStrangerThatSaysNonsenseLearnsNothingAndChangesNothing) {
   run(talk({FrameKind::join_ask, "short"}));
   run(talk({FrameKind::members, "x"}));
   run(talk({FrameKind::join_admitted, ""}));
-  EXPECT_EQ(book.set().size(), 0u);
+  EXPECT_EQ(store.set().size(), 0u);
 }
 
 TEST_P(JoinTest, AStrangerThatTalksWithoutSayingAnythingIsCutOff) {
@@ -262,14 +262,14 @@ TEST_P(SlowIssuer, EachStepHasItsDeadlineAndItsName) {
 
 // Members that don't hold the joiner, or that are of a mesh which somebody else founded.
 TEST_P(SlowIssuer, AnIssuerThatLiesIsFoundOut) {
-  auto lie = [&](Founding told, std::string page) -> Task<void> {
+  auto lie = [&](Founding founding, std::string page) -> Task<void> {
     auto stream = co_await net_b->accept();
     FrameReader reader;
     const auto ask = co_await read_frame(**stream, reader);
     EXPECT_TRUE(ask);
     Frame proved{FrameKind::join_proved, {}}, members{FrameKind::members, std::move(page)};
     co_await write_frame(**stream, std::move(proved));
-    auto admitted = to_frame(told);
+    auto admitted = to_frame(founding);
     co_await write_frame(**stream, std::move(admitted));
     co_await write_frame(**stream, std::move(members));
     co_await finish_politely(**stream);
@@ -293,23 +293,23 @@ TEST_P(MembersOverLinks, BothEndUpWithTheSameAndARevocationTravels) {
   MemberSet start({a.public_key(), {}});
   ASSERT_TRUE(start.add(std::vector<MemberRecord>{sign_admit(a, start.mesh(), b.public_key()),
                                                   sign_admit(a, start.mesh(), c.public_key())}));
-  auto book_a = *MemberStore::begin(folder_a.path(), start), book_b = *MemberStore::begin(folder_b.path(), start);
-  ASSERT_TRUE(at_once(book_a.revoke(a, c.public_key(), {})));
-  ASSERT_TRUE(at_once(book_b.admit(b, test_key(4).public_key())));
+  auto store_a = *MemberStore::begin(folder_a.path(), start), store_b = *MemberStore::begin(folder_b.path(), start);
+  ASSERT_TRUE(at_once(store_a.revoke(a, c.public_key(), {})));
+  ASSERT_TRUE(at_once(store_b.admit(b, test_key(4).public_key())));
   auto with_a = options(a), with_b = options(b);
-  with_a.hello.members = book_a.set().digest();
-  with_b.hello.members = book_b.set().digest();
+  with_a.hello.members = store_a.set().digest();
+  with_b.hello.members = store_b.set().digest();
   open_links(with_a, with_b);
   ASSERT_TRUE(*link_a && *link_b);
-  auto exchange = [](Link& link, MemberStore& book, Sha256 said) -> Task<void> {
-    const auto learnt = co_await exchange_members(link, book, said);
+  auto exchange = [](Link& link, MemberStore& store, Sha256 digest) -> Task<void> {
+    const auto learnt = co_await exchange_members(link, store, digest);
     EXPECT_TRUE(learnt && *learnt);
   };
-  group.spawn("exchange", exchange(a_link(), book_a, with_a.hello.members));
-  run(exchange(b_link(), book_b, with_b.hello.members));
-  ASSERT_TRUE(until([&] { return book_a.set() == book_b.set(); }));
-  EXPECT_EQ(book_b.set().standing(c.public_key()), MembershipStatus::revoked);
-  EXPECT_EQ(book_a.set().standing(test_key(4).public_key()), MembershipStatus::member);
+  group.spawn("exchange", exchange(a_link(), store_a, with_a.hello.members));
+  run(exchange(b_link(), store_b, with_b.hello.members));
+  ASSERT_TRUE(until([&] { return store_a.set() == store_b.set(); }));
+  EXPECT_EQ(store_b.set().standing(c.public_key()), MembershipStatus::revoked);
+  EXPECT_EQ(store_a.set().standing(test_key(4).public_key()), MembershipStatus::member);
 }
 
 }  // namespace

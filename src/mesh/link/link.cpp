@@ -41,8 +41,8 @@ std::string encode(const Hello& hello) {
   std::string bytes;
   ByteWriter out(bytes);
   out.raw(hello.mesh.bytes).number<std::uint16_t>(hello.minor).raw(hello.members).raw(encode(hello.claim));
-  out.number<std::uint8_t>(hello.heard ? 1 : 0);
-  if (hello.heard) out.raw(encode(*hello.heard));
+  out.number<std::uint8_t>(hello.known_claim ? 1 : 0);
+  if (hello.known_claim) out.raw(encode(*hello.known_claim));
   return bytes;
 }
 
@@ -53,7 +53,7 @@ Result<Hello> decode_hello(std::string_view bytes) {
   hello.minor = in.number<std::uint16_t>();
   hello.members = in.fixed<32>();
   const auto claim = decode_claim(in.take(kEpochClaimBytes));
-  if (in.number<std::uint8_t>() == 1) hello.heard = decode_claim(in.take(kEpochClaimBytes));
+  if (in.number<std::uint8_t>() == 1) hello.known_claim = decode_claim(in.take(kEpochClaimBytes));
   // A newer version may send more fields.
   if (!in.ok() || !claim) return fail(errc::malformed, "the peer's hello is cut off");
   hello.claim = *claim;

@@ -40,10 +40,10 @@ struct Closing {
 // The first frame of each side.
 struct Hello {
   MeshId mesh;
-  std::uint16_t minor = 0;          // of the protocol; both use the smaller one
-  Sha256 members{};                 // digest of the sender's set: equal ones need no exchange
-  EpochClaim claim;                 // the sender's epoch
-  std::optional<EpochClaim> heard;  // the newest epoch of the peer that the sender knows
+  std::uint16_t minor = 0;                // of the protocol; both use the smaller one
+  Sha256 members{};                       // digest of the sender's set: equal ones need no exchange
+  EpochClaim claim;                       // the sender's epoch
+  std::optional<EpochClaim> known_claim;  // the newest epoch of the peer that the sender knows
 };
 
 inline constexpr std::uint16_t kProtocolMinor = 0;

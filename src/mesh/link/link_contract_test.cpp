@@ -149,8 +149,8 @@ class LinkContract : public NetworkFixture {
   void open_link_to_raw() {
     connect();
     group.spawn("a", open(link_a, std::move(**dialled), options(a)));
-    auto hello = [](Stream& stream, Hello said) -> Task<void> {
-      Frame frame{FrameKind::hello, encode(said)};
+    auto hello = [](Stream& stream, Hello sent) -> Task<void> {
+      Frame frame{FrameKind::hello, encode(sent)};
       EXPECT_TRUE(co_await write_frame(stream, std::move(frame)));
     };
     run(hello(at_other_end(), options(b).hello));
@@ -218,16 +218,16 @@ TEST_P(LinkContract, AClaimThatThePeerDidntSignIsRefused) {
 
 TEST_P(LinkContract, WhatThePeerHeardOfUsIsPassedOnIfWeSignedIt) {
   auto with = options(b);
-  with.hello.heard = make_claim(a, {5, {}});
+  with.hello.known_claim = make_claim(a, {5, {}});
   open_links(options(a), std::move(with));
-  ASSERT_TRUE(a_link().hello().heard);
-  EXPECT_EQ(a_link().hello().heard->boot.epoch, 5u);
+  ASSERT_TRUE(a_link().hello().known_claim);
+  EXPECT_EQ(a_link().hello().known_claim->boot.epoch, 5u);
   link_a.reset();
   link_b.reset();
   with = options(b);
-  with.hello.heard = make_claim(c, {5, {}});
+  with.hello.known_claim = make_claim(c, {5, {}});
   open_links(options(a), std::move(with));
-  EXPECT_FALSE(a_link().hello().heard);
+  EXPECT_FALSE(a_link().hello().known_claim);
 }
 
 TEST_P(LinkContract, AReasonIsToldAndWhatCameBeforeItIsStillRead) {

@@ -51,11 +51,11 @@ Heartbeat LinkFailureDetector::beat(MonoTime now, std::span<const InFlightId> he
 }
 
 void LinkFailureDetector::tick(MonoTime now) {
-  if (now - std::exchange(ticked_, now) >= 2 * rules_.interval) heard_ = echoed_ = now;
+  if (now - std::exchange(ticked_, now) >= 2 * rules_.interval) received_ = echoed_ = now;
 }
 
 void LinkFailureDetector::take(const Heartbeat& beat, MonoTime now) {
-  heard(now);
+  received(now);
   if (beat.stamp > peer_stamp_) {
     peer_stamp_ = beat.stamp;
     peer_stamp_at_ = now;
@@ -68,7 +68,7 @@ void LinkFailureDetector::take(const Heartbeat& beat, MonoTime now) {
 }
 
 LinkFailureDetector::State LinkFailureDetector::state(MonoTime now) const {
-  if (now - heard_ >= rules_.silence) return State::silent;
+  if (now - received_ >= rules_.silence) return State::silent;
   return now - echoed_ >= rules_.deafness ? State::deaf : State::alive;
 }
 

@@ -41,14 +41,14 @@ class LinkFailureDetector {
   enum class State { alive, silent, deaf };
 
   LinkFailureDetector(const HeartbeatSettings& rules, MonoTime now)
-      : rules_(rules), start_(now), ticked_(now), heard_(now), echoed_(now) {}
+      : rules_(rules), start_(now), ticked_(now), received_(now), echoed_(now) {}
 
   Heartbeat beat(MonoTime now, std::span<const InFlightId> held) const;
   // Call it every interval. After a late call (SIGSTOP, a busy machine) silence proves nothing, so the peer's time
   // begins anew.
   void tick(MonoTime now);
   // Any frame proves the incoming direction.
-  void heard(MonoTime now) { heard_ = now; }
+  void received(MonoTime now) { received_ = now; }
   // Ignores stamps that were never sent, or are older than a known one.
   void take(const Heartbeat& beat, MonoTime now);
   State state(MonoTime now) const;
@@ -62,7 +62,7 @@ class LinkFailureDetector {
   HeartbeatSettings rules_;
   MonoTime start_;
   MonoTime ticked_;
-  MonoTime heard_;
+  MonoTime received_;
   MonoTime echoed_;  // sending time of our newest stamp that the peer has
   std::uint64_t last_echo_ = 0;
   std::uint64_t peer_stamp_ = 0;

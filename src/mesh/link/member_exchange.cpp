@@ -44,9 +44,9 @@ CloseReason reason_for(const Error& error) {
   return error.code == errc::overloaded ? CloseReason::overrun : CloseReason::malformed;
 }
 
-async::Task<Result<bool>> exchange_members(Link& link, MemberStore& book, Sha256 said, LearnMembers learn) {
-  if (link.hello().members == said) co_return false;
-  for (auto& page : member_pages(book.set())) {
+async::Task<Result<bool>> exchange_members(Link& link, MemberStore& store, Sha256 sent_digest, LearnMembers learn) {
+  if (link.hello().members == sent_digest) co_return false;
+  for (auto& page : member_pages(store.set())) {
     Frame frame{FrameKind::members, std::move(page)};
     if (auto sent = co_await link.send(std::move(frame)); !sent) co_return std::unexpected(sent.error());
   }
@@ -58,7 +58,7 @@ async::Task<Result<bool>> exchange_members(Link& link, MemberStore& book, Sha256
                     ? collector.take(frame->payload)
                     : Result<bool>(fail(errc::malformed, "the peer sent another frame before its members"));
     if (last && !*last) continue;
-    if (last) last = learn ? learn(collector.records()) : book.learn(collector.records());
+    if (last) last = learn ? learn(collector.records()) : store.learn(collector.records());
     if (!last) link.close(reason_for(last.error()), last.error().message);
     co_return last;
   }

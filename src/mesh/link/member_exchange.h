@@ -31,8 +31,9 @@ class PageCollector {
 CloseReason reason_for(const Error& error);
 
 using LearnMembers = std::function<Result<bool>(std::span<const MemberRecord>)>;
-// `said`: the digest in our hello. True if something was learnt. Closes the link if the peer's records are rejected.
-// `learn`: instead of MemberStore::learn. Errors: link_closed, and those of learning. The caller sets a deadline.
-async::Task<Result<bool>> exchange_members(Link& link, MemberStore& book, Sha256 said, LearnMembers learn = {});
+// `sent_digest`: the digest in our hello. True if something was learnt. Closes the link if the peer's records are
+// rejected. `learn`: instead of MemberStore::learn. Errors: link_closed, and those of learning. The caller sets a
+// deadline.
+async::Task<Result<bool>> exchange_members(Link& link, MemberStore& store, Sha256 sent_digest, LearnMembers learn = {});
 
 }  // namespace corral::mesh

@@ -55,7 +55,7 @@ struct State {
     tasks.spawn("mesh link: read", read(self));
     tasks.spawn("mesh link: write", write(self));
     tasks.spawn("mesh link: beat", beat(self));
-    tasks.spawn("mesh link: end", say_why(self));
+    tasks.spawn("mesh link: end", send_reason(self));
   }
 
   void end(Closing why) {
@@ -64,7 +64,7 @@ struct State {
     for (auto* event : {&arrived, &to_write, &room, &ended}) event->set();
   }
   bool has_room(const Frame& frame) const {
-    return outbox_bytes + kFrameHead + frame.payload.size() <= options.most_to_send;
+    return outbox_bytes + kFrameHead + frame.payload.size() <= options.max_to_send;
   }
   void break_off() {
     end({CloseReason::lost, false, {}});
@@ -86,7 +86,7 @@ struct State {
   static Task<void> read(std::shared_ptr<State> self);
   static Task<void> write(std::shared_ptr<State> self);
   static Task<void> beat(std::shared_ptr<State> self);
-  static Task<void> say_why(std::shared_ptr<State> self);
+  static Task<void> send_reason(std::shared_ptr<State> self);
   static Task<bool> farewell(std::shared_ptr<State> self);
   static Task<bool> wait_ended(std::shared_ptr<State> self) {
     co_await self->ended.wait();
@@ -139,7 +139,7 @@ Result<> State::take(Frame frame) {
       break;
   }
   inbox_bytes += frame.payload.size();
-  if (inbox.size() >= options.most_queued_frames || inbox_bytes > options.most_queued_bytes) {
+  if (inbox.size() >= options.max_queued_frames || inbox_bytes > options.max_queued_bytes) {
     return fail(errc::overloaded, "too many frames wait to be taken");
   }
   inbox.push_back(std::move(frame));
@@ -148,7 +148,7 @@ Result<> State::take(Frame frame) {
 }
 
 Result<> State::take_bytes(std::string_view bytes) {
-  detector.heard(timers.now());
+  detector.received(timers.now());
   // All bytes, including skipped frames.
   if (!received.take(timers.now(), static_cast<double>(bytes.size()))) {
     return fail(errc::overloaded, "the peer sends too many bytes a second");
@@ -217,11 +217,11 @@ Task<void> State::beat(std::shared_ptr<State> self) {
   }
 }
 
-Task<void> State::say_why(std::shared_ptr<State> self) {
+Task<void> State::send_reason(std::shared_ptr<State> self) {
   co_await self->ended.wait();
   if (!self->closing->by_peer && self->closing->reason != CloseReason::lost) {
-    auto saying = farewell(self);
-    co_await async::with_timeout(self->timers, self->options.farewell, std::move(saying));
+    auto sending = farewell(self);
+    co_await async::with_timeout(self->timers, self->options.farewell, std::move(sending));
   }
   self->stream->close();
   co_await self->reader_gone.wait();
@@ -318,8 +318,8 @@ Task<Result<Hello>> exchange_hellos(Stream& stream, FrameReader& reader, const H
   if (!theirs) co_return theirs;
   if (auto fits = check(*theirs, ours, stream.peer()); !fits) co_return std::unexpected(fits.error());
   // Use the peer's claim of our epoch only if we signed it.
-  if (theirs->heard && (theirs->heard->author != ours.claim.author || !is_genuine(*theirs->heard)))
-    theirs->heard.reset();
+  if (theirs->known_claim && (theirs->known_claim->author != ours.claim.author || !is_genuine(*theirs->known_claim)))
+    theirs->known_claim.reset();
   co_return theirs;
 }
 

@@ -12,11 +12,11 @@ namespace corral::mesh {
 struct LinkOptions {
   Hello hello;  // of this node
   HeartbeatSettings detector;
-  Millis handshake{3000};                       // for both hellos
-  Millis farewell{1000};                        // for sending the reason of the end
-  std::size_t most_queued_bytes = 1024 * 1024;  // received and not taken
-  std::size_t most_queued_frames = 256;         // received and not taken
-  std::size_t most_to_send = 4 * 1024 * 1024;   // bytes
+  Millis handshake{3000};                      // for both hellos
+  Millis farewell{1000};                       // for sending the reason of the end
+  std::size_t max_queued_bytes = 1024 * 1024;  // received and not taken
+  std::size_t max_queued_frames = 256;         // received and not taken
+  std::size_t max_to_send = 4 * 1024 * 1024;   // bytes
   // Bytes that the peer may send, including skipped frames.
   RateLimit received{4.0 * 1024 * 1024, 32.0 * 1024 * 1024};
   std::function<std::vector<InFlightId>()> held;  // in-flight requests for each heartbeat

@@ -111,21 +111,21 @@ TEST_F(DurableFileTest, AChangeHoldsThoughNobodyWaitsForItAnyMore) {
 
 TEST_F(DurableFileTest, MembersThatAreLetInAtOnceAreAllKept) {
   const auto a = test_key(1), b = test_key(2), c = test_key(3), d = test_key(4);
-  auto book = *MemberStore::begin(folder.path(), MemberSet({a.public_key(), {}}));
-  book.use_disk(loop.executor(), disk);
+  auto store = *MemberStore::begin(folder.path(), MemberSet({a.public_key(), {}}));
+  store.use_disk(loop.executor(), disk);
   std::optional<Result<>> for_b, for_c;
-  group.spawn("b", into(for_b, book.admit(a, b.public_key())));
-  group.spawn("c", into(for_c, book.admit(a, c.public_key())));
+  group.spawn("b", into(for_b, store.admit(a, b.public_key())));
+  group.spawn("c", into(for_c, store.admit(a, c.public_key())));
   settle();
-  EXPECT_EQ(book.set().size(), 0u);
+  EXPECT_EQ(store.set().size(), 0u);
   // Told by others meanwhile, which holds at once.
-  const std::vector<MemberRecord> told{sign_admit(a, book.set().mesh(), d.public_key())};
-  EXPECT_TRUE(*book.learn(told));
-  EXPECT_EQ(book.set().standing(d.id()), MembershipStatus::member);
+  const std::vector<MemberRecord> records{sign_admit(a, store.set().mesh(), d.public_key())};
+  EXPECT_TRUE(*store.learn(records));
+  EXPECT_EQ(store.set().standing(d.id()), MembershipStatus::member);
   run_to_the_end();
   ASSERT_TRUE(for_b && *for_b && for_c && *for_c);
-  EXPECT_EQ(book.set().size(), 3u);
-  EXPECT_TRUE((*MemberStore::open(folder.path()))->set() == book.set());
+  EXPECT_EQ(store.set().size(), 3u);
+  EXPECT_TRUE((*MemberStore::open(folder.path()))->set() == store.set());
 }
 
 TEST_F(DurableFileTest, ATokenIsUsedByOneOfTwoThatComeAtOnce) {

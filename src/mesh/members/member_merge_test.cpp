@@ -16,7 +16,7 @@ constexpr unsigned kKeys = 7;
 constexpr unsigned kCopies = 3;
 
 struct Act {
-  enum Kind { admit, revoke, tell } kind;
+  enum Kind { admit, revoke, exchange } kind;
   unsigned copy;     // that it happens at
   unsigned issuer;   // key; for tell, the copy that is told
   unsigned subject;  // key
@@ -38,7 +38,7 @@ std::vector<MemberSet> play(const std::vector<Act>& acts) {
   std::vector<MemberSet> copies(kCopies, MemberSet(founding));
   for (const auto& act : acts) {
     auto& copy = copies[act.copy];
-    if (act.kind == Act::tell) {
+    if (act.kind == Act::exchange) {
       EXPECT_TRUE(copies[act.issuer % kCopies].merge(copy));
       continue;
     }
@@ -108,11 +108,11 @@ void check(const std::vector<Act>& acts) {
   for (const auto& record : all.records()) {
     if (std::holds_alternative<Revoke>(record)) EXPECT_EQ(all.standing(subject_of(record)), MembershipStatus::revoked);
   }
-  auto told = a;
+  auto third = a;
   auto backwards = b.records();
   std::ranges::reverse(backwards);
-  EXPECT_TRUE(told.add(backwards));
-  EXPECT_TRUE(told == merged(a, b));
+  EXPECT_TRUE(third.add(backwards));
+  EXPECT_TRUE(third == merged(a, b));
   EXPECT_TRUE(*decode_members(encode(all)) == all);
 }
 
@@ -121,7 +121,7 @@ std::vector<Act> random_acts(std::uint64_t seed) {
   std::vector<Act> acts;
   for (int i = 0; i < 24; ++i) {
     const auto kind = random() % 8;
-    Act act{kind < 4 ? Act::admit : kind < 6 ? Act::revoke : Act::tell, 0, 0, 0, 0};
+    Act act{kind < 4 ? Act::admit : kind < 6 ? Act::revoke : Act::exchange, 0, 0, 0, 0};
     act.copy = random() % kCopies;
     act.issuer = random() % kKeys;
     act.subject = random() % kKeys;
@@ -142,7 +142,7 @@ TEST(MemberMerge, IsTheSameInAnyOrderAndAsOftenAsYouLike) {
 // Two copies in which one issuer narrowed its revoke differently: both must end with the same one.
 TEST(MemberMerge, RevokesOfOneIssuerThatKeepDifferently) {
   check({{Act::admit, 0, 0, 1, 0},
-         {Act::tell, 0, 1, 0, 0},
+         {Act::exchange, 0, 1, 0, 0},
          {Act::admit, 0, 1, 2, 0},
          {Act::admit, 1, 1, 3, 0},
          {Act::revoke, 0, 0, 1, 0b0100},
@@ -153,7 +153,7 @@ TEST(MemberMerge, RevokesOfOneIssuerThatKeepDifferently) {
 TEST(MemberMerge, TwoThatRevokeEachOtherWhileApart) {
   check({{Act::admit, 0, 0, 1, 0},
          {Act::admit, 0, 0, 2, 0},
-         {Act::tell, 0, 1, 0, 0},
+         {Act::exchange, 0, 1, 0, 0},
          {Act::revoke, 0, 1, 2, 0},
          {Act::revoke, 1, 2, 1, 0},
          {Act::admit, 0, 1, 3, 0},
@@ -162,7 +162,7 @@ TEST(MemberMerge, TwoThatRevokeEachOtherWhileApart) {
 
 // A revoke whose issuer loses its own chain through it: it still counts.
 TEST(MemberMerge, ARevokeThatCutsItsOwnIssuerOff) {
-  check({{Act::admit, 0, 0, 1, 0}, {Act::admit, 0, 1, 2, 0}, {Act::revoke, 0, 2, 1, 0}, {Act::tell, 0, 1, 0, 0}});
+  check({{Act::admit, 0, 0, 1, 0}, {Act::admit, 0, 1, 2, 0}, {Act::revoke, 0, 2, 1, 0}, {Act::exchange, 0, 1, 0, 0}});
 }
 
 }  // namespace

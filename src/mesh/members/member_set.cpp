@@ -70,7 +70,7 @@ void MemberSet::derive() {
   for (const auto& [key, unused] : kept) by_id_.emplace(node_id(key), MembershipStatus::revoked);
 }
 
-bool MemberSet::is_news(const MemberRecord& record) const {
+bool MemberSet::is_new(const MemberRecord& record) const {
   const Pair pair(issuer_of(record), subject_of(record));
   const auto* revoke = std::get_if<Revoke>(&record);
   if (revoke == nullptr) return !admits_.contains(pair);
@@ -80,9 +80,9 @@ bool MemberSet::is_news(const MemberRecord& record) const {
          std::ranges::find(known->second, revoke->keep, &Revoke::keep) == known->second.end();
 }
 
-std::size_t MemberSet::news_in(std::span<const MemberRecord> records) const {
+std::size_t MemberSet::count_new(std::span<const MemberRecord> records) const {
   return static_cast<std::size_t>(
-      std::ranges::count_if(records, [this](const MemberRecord& record) { return is_news(record); }));
+      std::ranges::count_if(records, [this](const MemberRecord& record) { return is_new(record); }));
 }
 
 void MemberSet::put(const MemberRecord& record) {
@@ -124,23 +124,23 @@ Result<bool> MemberSet::add(std::span<const MemberRecord> records) {
   if (records.size() > limits_.records) {
     return fail(errc::too_many, "too many records of members at once");
   }
-  if (news_in(records) == 0) return false;
+  if (count_new(records) == 0) return false;
   MemberSet changed = *this;
-  std::vector<const MemberRecord*> news;
+  std::vector<const MemberRecord*> added;
   for (const auto& record : records) {
-    if (!changed.is_news(record)) continue;
+    if (!changed.is_new(record)) continue;
     changed.put(record);
-    news.push_back(&record);
+    added.push_back(&record);
   }
   // Cheap checks first: bounds, then issuers, then signatures.
   if (auto within = changed.check_limits(); !within) return std::unexpected(within.error());
   changed.derive();
-  for (const auto* record : news) {
+  for (const auto* record : added) {
     if (changed.ever_.contains(issuer_of(*record))) continue;
     return fail(errc::not_a_member, fmt::format("a record is signed by {}, which no member has admitted",
                                                 short_text(node_id(issuer_of(*record)))));
   }
-  for (const auto* record : news) {
+  for (const auto* record : added) {
     if (is_genuine(mesh_, *record)) continue;
     return fail(errc::forged,
                 fmt::format("a record of {} has a wrong signature", short_text(node_id(issuer_of(*record)))));
@@ -152,13 +152,13 @@ Result<bool> MemberSet::add(std::span<const MemberRecord> records) {
 Result<bool> MemberSet::merge(const MemberSet& other) {
   if (other.mesh_ != mesh_) return fail(errc::foreign_mesh, "records of members of another mesh");
   MemberSet changed = *this;
-  bool news = false;
+  bool added = false;
   for (const auto& record : other.records()) {
-    if (!changed.is_news(record)) continue;
+    if (!changed.is_new(record)) continue;
     changed.put(record);
-    news = true;
+    added = true;
   }
-  if (!news) return false;
+  if (!added) return false;
   if (auto within = changed.check_limits(); !within) return std::unexpected(within.error());
   changed.derive();
   *this = std::move(changed);

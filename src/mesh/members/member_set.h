@@ -57,7 +57,7 @@ class MemberSet {
   std::vector<PublicKey> admitted_by(const PublicKey& issuer) const;
 
   // How many records the set doesn't know: the cost of adding them.
-  std::size_t news_in(std::span<const MemberRecord> records) const;
+  std::size_t count_new(std::span<const MemberRecord> records) const;
 
   // Sorted: admits, then revokes. Equal sets give lists with equal content; signatures may differ.
   std::vector<MemberRecord> records() const;
@@ -70,7 +70,7 @@ class MemberSet {
  private:
   using Pair = std::pair<PublicKey, PublicKey>;  // issuer, subject
 
-  bool is_news(const MemberRecord& record) const;
+  bool is_new(const MemberRecord& record) const;
   void put(const MemberRecord& record);
   Result<> check_limits() const;
   void derive();

@@ -110,7 +110,7 @@ TEST_F(MemberSetTest, AnotherSignatureUnderTheSameIsNoNews) {
   ASSERT_TRUE(add({again, out}));
   const auto before = encode(set);
   again.signature = out.signature = {};
-  EXPECT_EQ(set.news_in(std::vector<MemberRecord>{again, out}), 0u);
+  EXPECT_EQ(set.count_new(std::vector<MemberRecord>{again, out}), 0u);
   const auto added = add({again, out});
   ASSERT_TRUE(added) << "it was verified";
   EXPECT_FALSE(*added);
@@ -123,12 +123,12 @@ TEST_F(MemberSetTest, RevokesOfOneThatContradictEachOtherHaveAnEnd) {
   for (unsigned i = 0; i < 10; ++i) {
     endless.push_back(revoke(a, b, {c.public_key(), d.public_key(), test_key(10 + i).public_key()}));
   }
-  std::size_t news = 0;
+  std::size_t added = 0;
   for (const auto& one : endless) {
-    EXPECT_EQ(standing(c) == MembershipStatus::member, news < kMaxRevokesOfPair);
-    news += *add({one}) ? 1 : 0;
+    EXPECT_EQ(standing(c) == MembershipStatus::member, added < kMaxRevokesOfPair);
+    added += *add({one}) ? 1 : 0;
   }
-  EXPECT_EQ(news, kMaxRevokesOfPair);
+  EXPECT_EQ(added, kMaxRevokesOfPair);
   EXPECT_EQ(standing(b), MembershipStatus::revoked);
   EXPECT_EQ(standing(c), MembershipStatus::unknown);
   // Whoever heard others of them, or in another order, has the same set.
@@ -196,12 +196,12 @@ TEST_F(MemberSetTest, ABookThatTellsOfMoreThanItHoldsAllocatesNothingForIt) {
 
 struct MemberSetStoreTest : MemberSetTest {
   TestFolder folder;
-  MemberStore book() { return *MemberStore::begin(folder.path(), set); }
+  MemberStore store() { return *MemberStore::begin(folder.path(), set); }
 };
 
 TEST_F(MemberSetStoreTest, KeepsWhatItSigns) {
   EXPECT_FALSE(MemberStore::open(folder.path())->has_value());
-  auto kept = book();
+  auto kept = store();
   ASSERT_TRUE(at_once(kept.admit(a, b.public_key())));
   ASSERT_TRUE(at_once(kept.admit(b, c.public_key())));
   ASSERT_TRUE(at_once(kept.revoke(a, b.public_key(), kept.set().admitted_by(b.public_key()))));
@@ -212,7 +212,7 @@ TEST_F(MemberSetStoreTest, KeepsWhatItSigns) {
 }
 
 TEST_F(MemberSetStoreTest, OnlyMembersSignAndNobodyComesBack) {
-  auto kept = book();
+  auto kept = store();
   EXPECT_EQ(at_once(kept.admit(b, c.public_key())).error().code, errc::not_a_member);
   EXPECT_EQ(at_once(kept.revoke(a, b.public_key(), {})).error().code, errc::not_a_member);
   ASSERT_TRUE(at_once(kept.admit(a, b.public_key())));
@@ -225,14 +225,14 @@ TEST_F(MemberSetStoreTest, OnlyMembersSignAndNobodyComesBack) {
 }
 
 TEST_F(MemberSetStoreTest, AnAdmitThatCantBeWrittenIsNoneButARevocationThatWasToldHolds) {
-  auto kept = book();
+  auto kept = store();
   ASSERT_TRUE(at_once(kept.admit(a, b.public_key())));
   // Nothing can be written where a folder stands in the way.
   std::filesystem::create_directory(folder / "members.new");
   EXPECT_FALSE(at_once(kept.admit(a, c.public_key())));
   EXPECT_EQ(kept.set().standing(c.public_key()), MembershipStatus::unknown);
-  const std::vector told{revoke(a, b)};
-  EXPECT_TRUE(*kept.learn(told));
+  const std::vector records{revoke(a, b)};
+  EXPECT_TRUE(*kept.learn(records));
   EXPECT_EQ(kept.set().standing(b.public_key()), MembershipStatus::revoked);
   EXPECT_FALSE(at_once(kept.save()));
   std::filesystem::remove(folder / "members.new");
@@ -241,7 +241,7 @@ TEST_F(MemberSetStoreTest, AnAdmitThatCantBeWrittenIsNoneButARevocationThatWasTo
 }
 
 TEST_F(MemberSetStoreTest, ADamagedFileIsToldAndLeftAlone) {
-  (void)book();
+  (void)store();
   std::ofstream(folder / kMembersFile, std::ios::app) << "x";
   const auto opened = MemberStore::open(folder.path());
   ASSERT_FALSE(opened);

@@ -45,12 +45,12 @@ Result<std::optional<MemberStore>> MemberStore::open(const fs::path& folder) {
 }
 
 Result<MemberStore> MemberStore::begin(const fs::path& folder, MemberSet set) {
-  MemberStore book(folder / kMembersFile, std::move(set));
-  const auto text = encode(book.set());
-  if (auto written = write_state_file(book.state_->file.path(), text, Durability::power_loss); !written) {
+  MemberStore store(folder / kMembersFile, std::move(set));
+  const auto text = encode(store.set());
+  if (auto written = write_state_file(store.state_->file.path(), text, Durability::power_loss); !written) {
     return std::unexpected(written.error());
   }
-  return book;
+  return store;
 }
 
 Task<Result<>> MemberStore::issue(StatePtr state, MakeRecord make) {

@@ -89,26 +89,26 @@ class NameQueuesTest : public testing::Test {
 
 // A member told names that its name server answers slowly: this node's own dials waited behind them.
 TEST_F(NameQueuesTest, NamesThatAreToldDelayNoOthers) {
-  const auto slow = ask("slow", Origin::told);
+  const auto slow = ask("slow", Origin::other);
   ASSERT_TRUE(until([&] { return names_.asked().size() == 1; }));
-  const auto told = ask("box", Origin::told);
+  const auto quick = ask("box", Origin::other);
   for (const auto origin : {Origin::settings, Origin::link}) {
     const auto own = ask("own", origin);
     ASSERT_TRUE(answered(own));
     EXPECT_EQ((*own->result)->front().port(), 7);
   }
   EXPECT_FALSE(slow->result);
-  EXPECT_FALSE(told->result);
+  EXPECT_FALSE(quick->result);
   names_.release();
   EXPECT_TRUE(answered(slow));
-  EXPECT_TRUE(answered(told));
+  EXPECT_TRUE(answered(quick));
 }
 
 // Who has a link tells its names, too, and could have them answered slowly once it has one.
 TEST_F(NameQueuesTest, ANameOfALinkThatTookLongIsOnlyToldFromThenOn) {
   names_.takes("lazy", Millis(5000));
   ASSERT_TRUE(answered(ask("lazy", Origin::link)));
-  const auto slow = ask("slow", Origin::told);
+  const auto slow = ask("slow", Origin::other);
   ASSERT_TRUE(until([&] { return names_.asked().size() == 2; }));
   const auto lazy = ask("lazy", Origin::link);
   ASSERT_TRUE(answered(ask("quick", Origin::link)));
@@ -120,20 +120,20 @@ TEST_F(NameQueuesTest, ANameOfALinkThatTookLongIsOnlyToldFromThenOn) {
 
 TEST_F(NameQueuesTest, EachQueueHasItsBound) {
   std::vector<std::shared_ptr<Asked>> waiting;
-  for (std::size_t i = 0; i < kMaxNames; ++i) waiting.push_back(ask("slow", Origin::told));
-  const auto refused = ask("one", Origin::told);
+  for (std::size_t i = 0; i < kMaxNames; ++i) waiting.push_back(ask("slow", Origin::other));
+  const auto refused = ask("one", Origin::other);
   ASSERT_TRUE(answered(refused));
   ASSERT_FALSE(*refused->result);
   EXPECT_EQ(refused->result->error().code, errc::unreachable);
   EXPECT_TRUE(answered(ask("own", Origin::settings)));
-  EXPECT_TRUE(answered(ask("127.0.0.1", Origin::told))) << "nothing has to be found";
+  EXPECT_TRUE(answered(ask("127.0.0.1", Origin::other))) << "nothing has to be found";
   names_.release();
   EXPECT_TRUE(answered(waiting.back()));
-  EXPECT_TRUE(answered(ask("one", Origin::told)));
+  EXPECT_TRUE(answered(ask("one", Origin::other)));
 }
 
 TEST_F(NameQueuesTest, WhatIsGivenUpBeforeItsTurnIsntAskedFor) {
-  const auto slow = ask("slow", Origin::told);
+  const auto slow = ask("slow", Origin::other);
   ASSERT_TRUE(until([&] { return names_.asked().size() == 1; }));
   {
     async::TaskGroup others(loop_.executor());
@@ -143,7 +143,7 @@ TEST_F(NameQueuesTest, WhatIsGivenUpBeforeItsTurnIsntAskedFor) {
     others.cancel();
     EXPECT_TRUE(until([&] { return others.running() == 0; }));
   }
-  const auto last = ask("last", Origin::told);
+  const auto last = ask("last", Origin::other);
   names_.release();
   ASSERT_TRUE(answered(last));
   EXPECT_THAT(names_.asked(), testing::ElementsAre("slow", "last"));

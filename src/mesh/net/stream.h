@@ -75,13 +75,13 @@ using PeerAuthorizer = std::function<Result<>(const PublicKey& peer, Purpose pur
 enum class Origin : std::uint8_t {
   settings,  // this node's administrator
   link,      // a connection to it succeeded
-  told,      // any other source
+  other,     // any other source
 };
 inline constexpr std::size_t kOrigins = 3;
 
 // An address to dial.
 struct Place {
-  Place(Address where, Origin by = Origin::told) : address(std::move(where)), origin(by) {}
+  Place(Address where, Origin by = Origin::other) : address(std::move(where)), origin(by) {}
   Address address;
   Origin origin;
 };

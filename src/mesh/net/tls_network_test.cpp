@@ -29,7 +29,7 @@ TEST(Certificate, CarriesItsKeyAndIsValidWheneverItIs) {
   EXPECT_FALSE(key_of(nullptr));
 }
 
-class Strangers : public NetworkFixture {
+class UnknownClients : public NetworkFixture {
  protected:
   TlsNetwork& network() { return static_cast<TlsNetwork&>(*net_b); }
 
@@ -83,25 +83,25 @@ class Strangers : public NetworkFixture {
     SSL_CTX_use_PrivateKey(context, key.handle());
   }
 };
-INSTANTIATE_TEST_SUITE_P(Networks, Strangers, testing::Values(Kind::tls), kind_name);
+INSTANTIATE_TEST_SUITE_P(Networks, UnknownClients, testing::Values(Kind::tls), kind_name);
 
-TEST_P(Strangers, ThoseWhoDoNothingMakeRoomForThoseWhoDo) {
+TEST_P(UnknownClients, ThoseWhoDoNothingMakeRoomForThoseWhoDo) {
   std::vector<UniqueFd> idle;
   for (int i = 0; i < 12; ++i) {
     idle.push_back(plain());
     settle();
-    EXPECT_LE(network().strangers(), 4u);  // of one address
+    EXPECT_LE(network().pending(), 4u);  // of one address
   }
   EXPECT_TRUE(is_closed(idle.front()));
   EXPECT_FALSE(is_closed(idle.back()));
   connect();  // a member comes in all the same
   // And who stays silent is sent away in the end.
   pass(Millis(3500), Millis(500));
-  EXPECT_TRUE(until([&] { return network().strangers() == 0; }));
+  EXPECT_TRUE(until([&] { return network().pending() == 0; }));
   EXPECT_TRUE(is_closed(idle.back()));
 }
 
-TEST_P(Strangers, RubbishEndsTheConnection) {
+TEST_P(UnknownClients, RubbishEndsTheConnection) {
   for (const std::string& rubbish :
        {std::string("GET / HTTP/1.1\r\n\r\n"), std::string(100'000, '\xff'),
         std::string("\x16\x03\x01\xff\xff\x01\xff\xff\xff", 9) + std::string(300'000, 'x')}) {
@@ -109,12 +109,12 @@ TEST_P(Strangers, RubbishEndsTheConnection) {
     ::send(fd.get(), rubbish.data(), rubbish.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     ::shutdown(fd.get(), SHUT_WR);
     settle();
-    EXPECT_TRUE(until([&] { return network().strangers() == 0; }));
+    EXPECT_TRUE(until([&] { return network().pending() == 0; }));
   }
   connect();
 }
 
-TEST_P(Strangers, OnlyOurKeysOurNamesAndTls13GetIn) {
+TEST_P(UnknownClients, OnlyOurKeysOurNamesAndTls13GetIn) {
   const auto good = [&](SSL_CTX* context, SSL* ssl) {
     if (context) use(context, a);
     if (ssl) offer(ssl, "corral/1/control");
@@ -154,7 +154,7 @@ TEST_P(Strangers, OnlyOurKeysOurNamesAndTls13GetIn) {
   EXPECT_EQ(asked, 0);
 }
 
-TEST_P(Strangers, ACertificateOfSomebodyElseNeedsTheirKey) {
+TEST_P(UnknownClients, ACertificateOfSomebodyElseNeedsTheirKey) {
   // The certificate of a, signed with another key: the handshake's own signature can't fit.
   EXPECT_FALSE(gets_in([&](SSL_CTX* context, SSL* ssl) {
     if (ssl) offer(ssl, "corral/1/control");
@@ -168,16 +168,16 @@ TEST_P(Strangers, ACertificateOfSomebodyElseNeedsTheirKey) {
   }));
 }
 
-TEST_P(Strangers, WhoJoinsCountsAsAStrangerUntilItIsDone) {
+TEST_P(UnknownClients, WhoJoinsCountsAsAStrangerUntilItIsDone) {
   connect(Purpose::join);
-  EXPECT_EQ(network().strangers(), 1u);
+  EXPECT_EQ(network().pending(), 1u);
   accepted.reset();
-  EXPECT_EQ(network().strangers(), 0u);
+  EXPECT_EQ(network().pending(), 0u);
   connect(Purpose::control);
-  EXPECT_EQ(network().strangers(), 0u);
+  EXPECT_EQ(network().pending(), 0u);
 }
 
-TEST_P(Strangers, AConnectionThatNobodyTakesIsClosedWithTheNetwork) {
+TEST_P(UnknownClients, AConnectionThatNobodyTakesIsClosedWithTheNetwork) {
   run(dial(Purpose::control, {b.id()}));
   ASSERT_TRUE(*dialled);
   settle();
@@ -192,7 +192,7 @@ TEST_P(Strangers, AConnectionThatNobodyTakesIsClosedWithTheNetwork) {
   EXPECT_TRUE(ended);
 }
 
-TEST_P(Strangers, SoManyHandshakesASecondAreBegunAndMembersHaveTheirOwn) {
+TEST_P(UnknownClients, SoManyHandshakesASecondAreBegunAndMembersHaveTheirOwn) {
   const auto tried = [&](int connections) {
     int open_ones = 0;
     for (int i = 0; i < connections; ++i) {
@@ -226,7 +226,7 @@ TEST_P(Strangers, SoManyHandshakesASecondAreBegunAndMembersHaveTheirOwn) {
 
 // The thread that finds addresses was one for all: who told names that take long kept this node from where its settings
 // send it.
-TEST_P(Strangers, ADialOfTheSettingsDoesntWaitForNamesThatAreTold) {
+TEST_P(UnknownClients, ADialOfTheSettingsDoesntWaitForNamesThatAreTold) {
   struct Names {
     std::atomic<bool> released = false;
     std::atomic<int> asked = 0;
@@ -256,7 +256,7 @@ TEST_P(Strangers, ADialOfTheSettingsDoesntWaitForNamesThatAreTold) {
   group.cancel();
 }
 
-TEST_P(Strangers, ATakenPortIsSaid) {
+TEST_P(UnknownClients, ATakenPortIsSaid) {
   TlsNetwork other(loop.executor(), c, timers);
   const auto taken = other.listen(at_b, verdict);
   ASSERT_FALSE(taken);

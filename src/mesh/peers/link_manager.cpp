@@ -39,22 +39,22 @@ Task<void> LinkManager::greet_caller(PeerPtr peer, std::unique_ptr<Stream> strea
 }
 
 Task<Result<>> LinkManager::greet(PeerPtr peer, std::unique_ptr<Stream> stream) {
-  const auto& book = parts_.book;
+  const auto& store = parts_.store;
   LinkOptions with;
-  with.hello = {book.set().mesh(), kProtocolMinor, book.set().digest(), parts_.claims.own(), peer->claim};
+  with.hello = {store.set().mesh(), kProtocolMinor, store.set().digest(), parts_.claims.own(), peer->claim};
   with.held = [weak = std::weak_ptr(peer)] {
     const auto held_for = weak.lock();
     return held_for ? std::vector<InFlightId>(held_for->in_flight.begin(), held_for->in_flight.end())
                     : std::vector<InFlightId>();
   };
-  const auto said = with.hello.members;
+  const auto sent_digest = with.hello.members;
   auto opening = open_link(std::move(stream), std::move(with), parts_.peers.timers());
   auto opened = co_await std::move(opening);
   if (!opened) co_return std::unexpected(opened.error());
   const std::shared_ptr<Link> link = std::move(*opened);
-  const auto told = book.set().digest();
-  const bool exchanges = link->hello().members != said;
-  auto exchanging = exchange(peer, link, said);
+  const auto digest = store.set().digest();
+  const bool exchanges = link->hello().members != sent_digest;
+  auto exchanging = exchange(peer, link, sent_digest);
   const auto learnt = co_await async::with_timeout(parts_.peers.timers(), kExchange, std::move(exchanging));
   if (!learnt || !*learnt) {
     if (!learnt) link->close(CloseReason::malformed, "it didn't send its members in time");
@@ -63,18 +63,18 @@ Task<Result<>> LinkManager::greet(PeerPtr peer, std::unique_ptr<Stream> stream) 
     co_return std::unexpected(learnt->error());
   }
   if (**learnt) parts_.members.members_changed();
-  adopt(peer, link, (exchanges ? told : said) == book.set().digest());
+  adopt(peer, link, (exchanges ? digest : sent_digest) == store.set().digest());
   co_return Result<>();
 }
 
-Task<Result<bool>> LinkManager::exchange(PeerPtr peer, std::shared_ptr<Link> link, Sha256 told) {
+Task<Result<bool>> LinkManager::exchange(PeerPtr peer, std::shared_ptr<Link> link, Sha256 digest) {
   LearnMembers learn = [this, peer](std::span<const MemberRecord> records) {
     return parts_.members.learn(*peer, records);
   };
-  co_return co_await exchange_members(*link, parts_.book, told, std::move(learn));
+  co_return co_await exchange_members(*link, parts_.store, digest, std::move(learn));
 }
 
-void LinkManager::adopt(const PeerPtr& peer, const std::shared_ptr<Link>& link, bool members_told) {
+void LinkManager::adopt(const PeerPtr& peer, const std::shared_ptr<Link>& link, bool members_sent) {
   auto& peers = parts_.peers;
   if (peers.is_stopping() || peer->gone) {
     link->close(peer->gone && parts_.members.is_member() ? CloseReason::revoked : CloseReason::stopping);
@@ -93,8 +93,8 @@ void LinkManager::adopt(const PeerPtr& peer, const std::shared_ptr<Link>& link, 
     peer->reaches.clear();
   }
   take_claims(*peer, link->hello());
-  if (!members_told) parts_.members.tell_all(*peer);
-  parts_.exchanger.tell_one(*peer);
+  if (!members_sent) parts_.members.send_all(*peer);
+  parts_.exchanger.send_to(*peer);
   peer->link.changed().raise();
   peer->stir.raise();
   peers.run_for(*peer, "mesh peers: serve", serve(peer, link));
@@ -102,15 +102,15 @@ void LinkManager::adopt(const PeerPtr& peer, const std::shared_ptr<Link>& link, 
 
 void LinkManager::take_claims(PeerRecord& peer, const Hello& hello) {
   if (EpochClaims::learn(peer, hello.claim)) parts_.file.remember();
-  if (!hello.heard || !parts_.claims.learn_own(*hello.heard)) return;
-  parts_.exchanger.tell();
-  parts_.listeners.tell([this](PeerEvents& events) { events.epoch_changed(parts_.claims.boot()); });
+  if (!hello.known_claim || !parts_.claims.learn_own(*hello.known_claim)) return;
+  parts_.exchanger.publish();
+  parts_.listeners.notify([this](PeerEvents& events) { events.epoch_changed(parts_.claims.boot()); });
 }
 
 Task<void> LinkManager::serve(PeerPtr peer, std::shared_ptr<Link> link) {
-  parts_.listeners.tell([&](PeerEvents& events) { events.link_up(peer->id, link->hello()); });
-  parts_.listeners.tell_reach(parts_.peers);
-  parts_.exchanger.tell();
+  parts_.listeners.notify([&](PeerEvents& events) { events.link_up(peer->id, link->hello()); });
+  parts_.listeners.notify_reach(parts_.peers);
+  parts_.exchanger.publish();
   auto taking = take_frames(peer, link);
   co_await std::move(taking);
   const auto& why = link->closing();
@@ -144,7 +144,7 @@ Result<> LinkManager::take_frame(const PeerPtr& peer, PageCollector& pages, cons
   switch (frame.kind) {
     case FrameKind::members:
       return take_members(*peer, pages, frame);
-    case FrameKind::whereabouts: {
+    case FrameKind::peer_exchange: {
       auto taken = parts_.exchanger.take(*peer, frame);
       if (taken) parts_.opener.refill();
       return taken;
@@ -152,7 +152,7 @@ Result<> LinkManager::take_frame(const PeerPtr& peer, PageCollector& pages, cons
     case FrameKind::dial_me:
       return parts_.reverse.take_request(peer, frame);
     default:
-      parts_.listeners.tell([&](PeerEvents& events) { events.frame(peer->id, frame); });
+      parts_.listeners.notify([&](PeerEvents& events) { events.frame(peer->id, frame); });
       return {};
   }
 }
@@ -179,9 +179,9 @@ void LinkManager::end_link(const PeerPtr& peer, const std::shared_ptr<Link>& lin
   peer->streams.close_all();
   parts_.peers.hold_until_finished(link);
   log::info("mesh", "the link to {} is down: {}", short_text(peer->id), name_of(why.reason));
-  parts_.listeners.tell([&](PeerEvents& events) { events.link_down(peer->id, why); });
-  parts_.listeners.tell_reach(parts_.peers);
-  parts_.exchanger.tell();
+  parts_.listeners.notify([&](PeerEvents& events) { events.link_down(peer->id, why); });
+  parts_.listeners.notify_reach(parts_.peers);
+  parts_.exchanger.publish();
   peer->link.changed().raise();
   peer->stir.raise();
 }

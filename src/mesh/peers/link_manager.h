@@ -16,7 +16,7 @@ class LinkManager {
   struct Parts {
     PeerTable& peers;
     PeerListeners& listeners;
-    MemberStore& book;
+    MemberStore& store;
     EpochClaims& claims;
     PeerFileWriter& file;
     MemberSync& members;
@@ -34,8 +34,8 @@ class LinkManager {
 
  private:
   async::Task<void> greet_caller(PeerPtr peer, std::unique_ptr<Stream> stream);
-  async::Task<Result<bool>> exchange(PeerPtr peer, std::shared_ptr<Link> link, Sha256 told);
-  void adopt(const PeerPtr& peer, const std::shared_ptr<Link>& link, bool members_told);
+  async::Task<Result<bool>> exchange(PeerPtr peer, std::shared_ptr<Link> link, Sha256 digest);
+  void adopt(const PeerPtr& peer, const std::shared_ptr<Link>& link, bool members_sent);
   void take_claims(PeerRecord& peer, const Hello& hello);
   async::Task<void> serve(PeerPtr peer, std::shared_ptr<Link> link);
   async::Task<void> take_frames(PeerPtr peer, std::shared_ptr<Link> link);

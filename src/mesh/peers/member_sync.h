@@ -17,36 +17,36 @@ class MemberSync {
   // The table holds a record for each member again; those in `added` are new.
   using Synced = std::function<void(const std::vector<PeerPtr>& added)>;
 
-  MemberSync(PeerTable& peers, const PublicKey& own, MemberStore& book, PeerFileWriter& file, PeerListeners& listeners,
+  MemberSync(PeerTable& peers, const PublicKey& own, MemberStore& store, PeerFileWriter& file, PeerListeners& listeners,
              Synced synced);
 
   // Whether this node is a member.
-  bool is_member() const { return book_.set().standing(own_) == MembershipStatus::member; }
+  bool is_member() const { return store_.set().standing(own_) == MembershipStatus::member; }
   // The store has changed: sends the changes to peers, notifies listeners, and syncs the table.
   void members_changed();
   // Whether the store has records that weren't sent to peers.
-  bool has_untold() const { return book_.set().digest() != told_.digest(); }
+  bool has_unsent() const { return store_.set().digest() != sent_.digest(); }
   void sync_table();
   // Takes member records of a peer. Checks the peer's limit for new records before it verifies any. True if something
   // is new. Errors: overloaded, and those of MemberStore::learn.
   Result<bool> learn(PeerRecord& peer, std::span<const MemberRecord> records);
   // Sends the whole list to one peer.
-  void tell_all(PeerRecord& peer) const;
+  void send_all(PeerRecord& peer) const;
 
  private:
-  void tell_news();
-  async::Task<void> tell_news_later();
+  void send_changes();
+  async::Task<void> send_changes_later();
   void drop(const PeerPtr& peer);
 
   PeerTable& peers_;
   const PublicKey own_;
-  MemberStore& book_;
+  MemberStore& store_;
   PeerFileWriter& file_;
   PeerListeners& listeners_;
   const Synced synced_;
-  MemberSet told_;  // sent over every link
+  MemberSet sent_;  // sent over every link
   bool due_ = false;
-  MonoTime told_at_{};
+  MonoTime sent_at_{};
 };
 
 }  // namespace corral::mesh

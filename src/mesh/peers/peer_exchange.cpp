@@ -27,7 +27,7 @@ std::string encode(const PeerExchange& exchange) {
     out.number<std::uint8_t>(static_cast<std::uint8_t>(addresses));
     for (std::size_t i = 0; i < addresses; ++i) out.sized<std::uint16_t>(to_text(node.addresses[i]));
     const auto size = kEpochClaimBytes + 2 + nodes.size() + node_bytes.size();
-    if (size > max_bytes(FrameKind::whereabouts)) break;
+    if (size > max_bytes(FrameKind::peer_exchange)) break;
     nodes += node_bytes;
     ++count;
   }
@@ -35,7 +35,7 @@ std::string encode(const PeerExchange& exchange) {
   return bytes;
 }
 
-Result<PeerExchange> decode_whereabouts(std::string_view bytes) {
+Result<PeerExchange> decode_peer_exchange(std::string_view bytes) {
   ByteReader in(bytes);
   const auto claim = decode_claim(in.take(kEpochClaimBytes));
   if (!claim) return fail(errc::malformed, "a frame with addresses has no valid epoch");
@@ -69,10 +69,10 @@ std::string encode(const ReverseDialRequest& ask) {
 Result<std::optional<ReverseDialRequest>> decode_dial_me(std::string_view bytes) {
   ByteReader in(bytes);
   const auto number = in.number<std::uint64_t>();
-  const auto said = in.number<std::uint8_t>();
-  const auto purpose = static_cast<Purpose>(said);
+  const auto value = in.number<std::uint8_t>();
+  const auto purpose = static_cast<Purpose>(value);
   const bool may = purpose == Purpose::http || purpose == Purpose::copy || purpose == Purpose::rpc;
-  if (!in.ok() || (!may && said != kPurposeBefore)) return fail(errc::malformed, "a request to dial is malformed");
+  if (!in.ok() || (!may && value != kPurposeBefore)) return fail(errc::malformed, "a request to dial is malformed");
   return may ? std::optional(ReverseDialRequest{number, purpose}) : std::nullopt;
 }
 

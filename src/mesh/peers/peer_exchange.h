@@ -31,7 +31,7 @@ inline constexpr std::size_t kMaxAddressesOfNode = 8;
 // Nodes that don't fit into a frame are left out, the last ones first.
 std::string encode(const PeerExchange& exchange);
 // Doesn't check signatures. Errors: malformed, also for too many addresses of a node.
-Result<PeerExchange> decode_whereabouts(std::string_view bytes);
+Result<PeerExchange> decode_peer_exchange(std::string_view bytes);
 
 // A request to dial the sender. The first bytes of the dialled stream are this number; the sender uses it for
 // `purpose`.

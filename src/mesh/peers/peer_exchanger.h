@@ -17,17 +17,17 @@ class PeerExchanger {
   // Sets this node's addresses, and sends them to all peers.
   void set_addresses(std::vector<Address> addresses);
   // Sends to all peers after changes, with a rate limit.
-  void tell();
+  void publish();
   // Sends to a peer whose link has just come up.
-  void tell_one(PeerRecord& peer);
+  void send_to(PeerRecord& peer);
   // Errors: malformed.
   Result<> take(PeerRecord& peer, const Frame& frame);
 
  private:
-  PeerExchange whereabouts() const;
-  bool take_own(PeerRecord& peer, const std::vector<Address>& told);
-  bool take_other(const PeerRecord& teller, const PeerExchange::Node& entry);
-  async::Task<void> tell_later();
+  PeerExchange make_exchange() const;
+  bool take_own(PeerRecord& peer, const std::vector<Address>& announced);
+  bool take_other(const PeerRecord& sender, const PeerExchange::Node& entry);
+  async::Task<void> publish_later();
 
   PeerTable& peers_;
   const EpochClaims& claims_;
@@ -35,7 +35,7 @@ class PeerExchanger {
   std::vector<Address> own_addresses_;
   bool due_ = false;
   TokenBucket pace_{{4, 16}};  // half of a peer's limit, see FrameBudget
-  std::string told_;           // sent to all; empty: not the same to all
+  std::string sent_;           // sent to all; empty: not the same to all
 };
 
 }  // namespace corral::mesh

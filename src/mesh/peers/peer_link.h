@@ -31,9 +31,9 @@ class PeerLink {
   // There is a reason to dial often again.
   void refresh(MonoTime now) { fresh_since_ = now; }
   // True if being up has changed since the last call.
-  bool has_changed() { return std::exchange(told_up_, is_up()) != is_up(); }
+  bool has_changed() { return std::exchange(reported_up_, is_up()) != is_up(); }
   // Whether the link was up at the last call of has_changed().
-  bool was_up() const { return told_up_; }
+  bool was_up() const { return reported_up_; }
   Signal& changed() { return changed_; }  // up, another one, down
 
   MonoTime since() const { return since_; }              // start of being up, or not up
@@ -50,7 +50,7 @@ class PeerLink {
   std::uint16_t minor_ = 0;
   std::optional<Closing> last_end_;
   std::string last_failure_;
-  bool told_up_ = false;
+  bool reported_up_ = false;
   Signal changed_;
 };
 

@@ -2,13 +2,13 @@
 
 namespace corral::mesh {
 
-void PeerListeners::tell_reach(const PeerTable& peers) {
+void PeerListeners::notify_reach(const PeerTable& peers) {
   bool changed = false;
   for (const auto& [id, peer] : peers.all()) {
     changed |= peer->link.has_changed();
     if (!peer->link.is_up()) peer->reverse.give_up();
   }
-  if (changed) tell([](PeerEvents& events) { events.reach_changed(); });
+  if (changed) notify([](PeerEvents& events) { events.reach_changed(); });
 }
 
 }  // namespace corral::mesh

@@ -16,7 +16,7 @@ class PeerListeners {
   void clear() { listeners_.clear(); }
 
   template <typename Call>
-  void tell(const Call& call) {
+  void notify(const Call& call) {
     const auto all = listeners_;
     for (auto* one : all) {
       if (std::ranges::find(listeners_, one) != listeners_.end()) call(*one);
@@ -24,7 +24,7 @@ class PeerListeners {
   }
   // After a link came up or ended: notifies listeners if other peers are up than before, and cancels requested streams
   // of peers without a link.
-  void tell_reach(const PeerTable& peers);
+  void notify_reach(const PeerTable& peers);
 
  private:
   std::vector<PeerEvents*> listeners_;

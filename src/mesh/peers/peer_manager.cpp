@@ -55,9 +55,9 @@ PeerView view_of(const PeerRecord& peer) {
 
 }  // namespace
 
-PeerManager::PeerManager(async::Executor executor, async::Timers& timers, const SigningKey& own, MemberStore& book,
+PeerManager::PeerManager(async::Executor executor, async::Timers& timers, const SigningKey& own, MemberStore& store,
                          JoinTokenStore& tokens, PeerManagerOptions options)
-    : parts_(std::make_shared<PeerManagerParts>(executor, timers, own, book, tokens, std::move(options))) {
+    : parts_(std::make_shared<PeerManagerParts>(executor, timers, own, store, tokens, std::move(options))) {
   parts_->peers.own_by(parts_);
 }
 
@@ -92,8 +92,8 @@ Task<Result<>> PeerManager::revoke(std::vector<NodeId> nodes) {
     const auto peer = parts->peers.find(id);
     if (!peer) co_return fail(errc::not_a_member, to_text(id) + " isn't a known other member of the mesh");
     const auto key = peer->key;
-    auto keep = parts->book.set().admitted_by(key);
-    auto revoking = parts->book.revoke(parts->own, key, std::move(keep));
+    auto keep = parts->store.set().admitted_by(key);
+    auto revoking = parts->store.revoke(parts->own, key, std::move(keep));
     const auto revoked = co_await std::move(revoking);
     if (!revoked) co_return revoked;
     if (!parts->peers.has_ended()) parts->sync.members_changed();
@@ -105,8 +105,8 @@ Task<Result<std::size_t>> PeerManager::leave() {
   const auto parts = parts_;
   const auto key = parts->own.public_key();
   const auto links = parts->peers.links();
-  auto keep = parts->book.set().admitted_by(key);
-  auto revoking = parts->book.revoke(parts->own, key, std::move(keep));
+  auto keep = parts->store.set().admitted_by(key);
+  auto revoking = parts->store.revoke(parts->own, key, std::move(keep));
   const auto revoked = co_await std::move(revoking);
   if (!revoked) co_return std::unexpected(revoked.error());
   // Peers end the link after they have learnt the revoke.
@@ -114,13 +114,13 @@ Task<Result<std::size_t>> PeerManager::leave() {
   parts->sync.members_changed();
   auto finishing = finish_all(links);
   co_await async::with_timeout(parts->peers.timers(), kLeave, std::move(finishing));
-  const auto told = std::ranges::count_if(links, [](const auto& link) {
+  const auto notified = std::ranges::count_if(links, [](const auto& link) {
     const auto& why = link->closing();
     return why && why->by_peer && why->reason == CloseReason::revoked;
   });
   parts->end();
   co_await PeerManagerParts::until_unwound(parts);
-  co_return static_cast<std::size_t>(told);
+  co_return static_cast<std::size_t>(notified);
 }
 
 void PeerManager::set_addresses(std::vector<Address> addresses) {

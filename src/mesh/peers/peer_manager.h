@@ -30,7 +30,7 @@ struct PeerManagerOptions {
   std::vector<Address> addresses;          // of this node for other nodes, 8 at most; none: it can't be dialled
   std::vector<ConfiguredPeer> configured;  // also the seeds of a token that was just used
   DialRules dial;
-  std::size_t most_links = 32;
+  std::size_t max_links = 32;
   std::uint64_t seed = 0;  // of random numbers
 };
 
@@ -39,7 +39,7 @@ struct PeerManagerParts;
 class PeerManager final : public Peers {
  public:
   // This node must be a member. The references outlive this.
-  PeerManager(async::Executor executor, async::Timers& timers, const SigningKey& own, MemberStore& book,
+  PeerManager(async::Executor executor, async::Timers& timers, const SigningKey& own, MemberStore& store,
               JoinTokenStore& tokens, PeerManagerOptions options);
   // Ends every link without a reason. Cancels all tasks, which unwind on the loop soon after: without stop() or leave()
   // before, the arguments must outlive that.

@@ -15,7 +15,7 @@ constexpr Millis kDisk{3000};
 PeerManagerParts::PeerManagerParts(async::Executor executor, async::Timers& timers, const SigningKey& own_key,
                                    MemberStore& members, JoinTokenStore& issued, PeerManagerOptions options)
     : own(own_key),
-      book(members),
+      store(members),
       tokens(issued),
       dial_rules(options.dial),
       peers(executor, timers, own_key.id()),
@@ -32,7 +32,7 @@ PeerManagerParts::PeerManagerParts(async::Executor executor, async::Timers& time
       link_dialler(peers, dialler, links, file, options),
       acceptor({peers, members, issued, sync, links, streams, reverse}, own_key, options.configured) {
   if (options.disk != nullptr) {
-    book.use_disk(executor, *options.disk);
+    store.use_disk(executor, *options.disk);
     tokens.use_disk(executor, *options.disk);
     file.use_disk(*options.disk);
   }
@@ -40,7 +40,7 @@ PeerManagerParts::PeerManagerParts(async::Executor executor, async::Timers& time
   for (const auto& known : read_peers(options.folder)) {
     const auto peer = peers.find(node_id(known.key));
     if (!peer) continue;
-    peer->addresses.said(known.addresses);
+    peer->addresses.announced(known.addresses);
     if (known.claim) EpochClaims::learn(*peer, *known.claim);
   }
 }
@@ -69,7 +69,7 @@ Task<void> PeerManagerParts::until_unwound(std::shared_ptr<PeerManagerParts> par
   // After all tasks, because they may have ordered writes.
   const auto until = timers.now() + kDisk;
   const auto left = [&] { return std::chrono::duration_cast<Millis>(until - timers.now()); };
-  bool written = co_await parts->book.finish(timers, left());
+  bool written = co_await parts->store.finish(timers, left());
   written = co_await parts->tokens.finish(timers, left()) && written;
   written = co_await parts->file.finish(left()) && written;
   if (!written) log::error("mesh", "the disk does not respond: the last changes of the mesh may be lost");

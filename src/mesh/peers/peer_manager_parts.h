@@ -21,7 +21,7 @@ struct PeerManagerParts {
   static async::Task<void> until_unwound(std::shared_ptr<PeerManagerParts> parts);
 
   const SigningKey own;
-  MemberStore& book;
+  MemberStore& store;
   JoinTokenStore& tokens;
   const DialRules dial_rules;
 

@@ -20,8 +20,8 @@ TEST_P(PeersContract, EveryPairGetsALinkThoughEachKnowsOnlyOneAddress) {
   start_linked(4);
   pass(Millis(1000));
   for (const auto& member : members) {
-    EXPECT_GE(member->heard.ups, 3);  // once more for a pair that dialled at once
-    EXPECT_THAT(member->heard.downs, IsEmpty());
+    EXPECT_GE(member->events.ups, 3);  // once more for a pair that dialled at once
+    EXPECT_THAT(member->events.downs, IsEmpty());
     for (const auto& view : member->peers->view()) {
       EXPECT_EQ(view.state, PeerState::up);
       EXPECT_TRUE(view.round_trip);
@@ -38,11 +38,11 @@ TEST_P(PeersContract, NothingFlapsForAMinuteWhenBothDialAtOnce) {
   a().peers->hint(id(b()), b().place);
   ASSERT_TRUE(come_together());
   pass(Millis(2000));
-  const auto ups = a().heard.ups + b().heard.ups;
+  const auto ups = a().events.ups + b().events.ups;
   pass(Millis(60000), Millis(400));
-  EXPECT_EQ(a().heard.ups + b().heard.ups, ups);
-  EXPECT_THAT(a().heard.downs, IsEmpty());
-  EXPECT_THAT(b().heard.downs, IsEmpty());
+  EXPECT_EQ(a().events.ups + b().events.ups, ups);
+  EXPECT_THAT(a().events.downs, IsEmpty());
+  EXPECT_THAT(b().events.downs, IsEmpty());
 }
 
 // Names that others tell are found in a queue of their own (tls/name_queues.h), so each dial says whose word it is.
@@ -65,7 +65,7 @@ TEST_P(PeersContract, EachDialSaysWhoseWordItFollows) {
     first.push_back(found->second.front());
     last.push_back(found->second.back());
   }
-  EXPECT_THAT(first, Each(Origin::told));
+  EXPECT_THAT(first, Each(Origin::other));
   EXPECT_THAT(last, Contains(Origin::link));
 }
 
@@ -73,8 +73,8 @@ TEST_P(PeersContract, FramesArriveInOrder) {
   start_linked(2);
   for (int i = 0; i < 50; ++i) a().peers->send(id(b()), {FrameKind::join_refused, std::to_string(i)});
   settle();
-  ASSERT_THAT(b().heard.frames, SizeIs(50));
-  EXPECT_EQ(b().heard.frames.back().payload, "49");
+  ASSERT_THAT(b().events.frames, SizeIs(50));
+  EXPECT_EQ(b().events.frames.back().payload, "49");
 }
 
 TEST_P(PeersContract, AKilledNodeIsGoneAtOnceAndIsFoundAgainWhereItWas) {
@@ -82,8 +82,8 @@ TEST_P(PeersContract, AKilledNodeIsGoneAtOnceAndIsFoundAgainWhereItWas) {
   pass(Millis(2000));  // what is known of peers is written
   kill(b());
   EXPECT_FALSE(a().peers->is_up(b().key.id()));
-  ASSERT_THAT(a().heard.downs, SizeIs(1));
-  EXPECT_EQ(a().heard.downs[0].reason, CloseReason::lost);
+  ASSERT_THAT(a().events.downs, SizeIs(1));
+  EXPECT_EQ(a().events.downs[0].reason, CloseReason::lost);
   kill(a());
   b().configured.clear();
   a().configured.clear();
@@ -134,7 +134,7 @@ TEST_P(PeersContract, StreamsEndWithTheLink) {
   EXPECT_TRUE(at_a->ended);
   EXPECT_TRUE(at_b->ended);
   EXPECT_FALSE(b().peers->is_up(a().key.id()));
-  EXPECT_EQ(b().heard.downs[0].reason, CloseReason::stopping);
+  EXPECT_EQ(b().events.downs[0].reason, CloseReason::stopping);
   const auto refused = open(b(), a());
   ASSERT_TRUE(*refused);
   ASSERT_FALSE(**refused);
@@ -203,9 +203,9 @@ TEST_P(PeersContract, AMemberThatIsThrownOutLosesAllAtOnceEverywhere) {
   EXPECT_FALSE(a().peers->is_up(gone));
   EXPECT_FALSE(b().peers->is_up(gone));
   EXPECT_TRUE(at_b->ended);
-  ASSERT_THAT(b().heard.downs, SizeIs(1));
-  EXPECT_EQ(b().heard.downs[0].reason, CloseReason::revoked);
-  EXPECT_EQ(c().book->set().standing(gone), MembershipStatus::revoked);  // it was told
+  ASSERT_THAT(b().events.downs, SizeIs(1));
+  EXPECT_EQ(b().events.downs[0].reason, CloseReason::revoked);
+  EXPECT_EQ(c().store->set().standing(gone), MembershipStatus::revoked);  // it was told
   // And for ever.
   kill(c());
   start(c());
@@ -238,7 +238,7 @@ TEST_P(PeersContract, AMemberThatLeavesIsGoneEverywhere) {
   ASSERT_TRUE(*left);
   EXPECT_EQ(**left, 2u);
   EXPECT_THAT(a().peers->view(), SizeIs(1));
-  EXPECT_EQ(b().book->set().standing(c().key.id()), MembershipStatus::revoked);
+  EXPECT_EQ(b().store->set().standing(c().key.id()), MembershipStatus::revoked);
 }
 
 TEST_P(PeersContract, ALostCountOfLivesIsLearntFromPeers) {
@@ -252,7 +252,7 @@ TEST_P(PeersContract, ALostCountOfLivesIsLearntFromPeers) {
   EXPECT_EQ(b().peers->boot().epoch, 1u);
   ASSERT_TRUE(come_together());
   EXPECT_EQ(b().peers->boot().epoch, 3u);
-  EXPECT_THAT(b().heard.epochs, ElementsAre(3));
+  EXPECT_THAT(b().events.epochs, ElementsAre(3));
   pass(Millis(500));
   EXPECT_EQ(view(a(), b()).boot->epoch, 3u);
   EXPECT_EQ(view(c(), b()).boot->epoch, 3u);
@@ -261,7 +261,7 @@ TEST_P(PeersContract, ALostCountOfLivesIsLearntFromPeers) {
 TEST_P(PeersContract, ANodeJoinsAndIsLinkedToAll) {
   start_linked(2);
   const auto issued = at_once(
-      a().tokens->issue(a().book->set().mesh(), id(a()), {std::chrono::hours(1), {a().place}}, timers.wall_now()));
+      a().tokens->issue(a().store->set().mesh(), id(a()), {std::chrono::hours(1), {a().place}}, timers.wall_now()));
   auto joiner = std::make_unique<Member>(9);
   std::unique_ptr<Network> network;
   if (GetParam() == Kind::memory) {
@@ -278,7 +278,7 @@ TEST_P(PeersContract, ANodeJoinsAndIsLinkedToAll) {
   ASSERT_TRUE(passing([&] { return joined.has_value(); }, Millis(1000)));
   ASSERT_TRUE(*joined) << joined->error().message;
   EXPECT_THAT(b().peers->view(), SizeIs(2));  // heard at once
-  joiner->book = *MemberStore::begin(joiner->folder.path(), **joined);
+  joiner->store = *MemberStore::begin(joiner->folder.path(), **joined);
   joiner->tokens = *JoinTokenStore::open(joiner->folder.path());
   joiner->configured = {{issued->pins[0], issued->seeds[0]}};
   network.reset();
@@ -313,7 +313,7 @@ TEST_P(PeersContract, WhomTheConfigurationNamesNeedsNoToken) {
   ASSERT_FALSE(*joined);
   EXPECT_EQ(joined->error().code, errc::not_a_member);
   // With a token out for somebody else it gets as far as asking.
-  const auto mesh = a().book->set().mesh();
+  const auto mesh = a().store->set().mesh();
   ASSERT_TRUE(at_once(a().tokens->issue(mesh, id(a()), {std::chrono::hours(1), {a().place}}, timers.wall_now())));
   ASSERT_TRUE(try_it());
   ASSERT_FALSE(*joined);

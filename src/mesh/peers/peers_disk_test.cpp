@@ -25,7 +25,7 @@ class PeersDisk : public PeersFixture {
   void start_linked_with_disk(unsigned count) {
     make_members(count);
     a().disk = &disk;
-    token = *at_once(a().tokens->issue(a().book->set().mesh(), a().key.id(),
+    token = *at_once(a().tokens->issue(a().store->set().mesh(), a().key.id(),
                                        {.lifetime = std::chrono::hours(1), .seeds = {a().place}}, timers.wall_now()));
     for (auto& member : members) {
       if (member != members.front()) member->configured = {{a().key.id(), a().place}};
@@ -48,8 +48,8 @@ class PeersDisk : public PeersFixture {
     written.get_future().wait();
     settle();
   }
-  MembershipStatus on_disk(const Member& who) {
-    return (*MemberStore::open(a().folder.path()))->set().standing(who.key.id());
+  MembershipStatus on_disk(const Member& member) {
+    return (*MemberStore::open(a().folder.path()))->set().standing(member.key.id());
   }
   static async::Task<void> join_into(Network& over, async::Timers& time, SigningKey key, JoinToken with,
                                      std::optional<Result<MemberSet>>& result) {
@@ -67,12 +67,12 @@ TEST_P(PeersDisk, ADiskThatHangsEndsNoLink) {
   hang();
   ASSERT_TRUE(at_once(b().peers->revoke({c().key.id()})));
   settle();
-  EXPECT_EQ(a().book->set().standing(c().key.id()), MembershipStatus::revoked);  // the disk may not keep it in
-  a().heard.downs.clear();
-  b().heard.downs.clear();
+  EXPECT_EQ(a().store->set().standing(c().key.id()), MembershipStatus::revoked);  // the disk may not keep it in
+  a().events.downs.clear();
+  b().events.downs.clear();
   pass(Millis(5000));
-  EXPECT_THAT(a().heard.downs, IsEmpty());
-  EXPECT_THAT(b().heard.downs, IsEmpty());
+  EXPECT_THAT(a().events.downs, IsEmpty());
+  EXPECT_THAT(b().events.downs, IsEmpty());
   EXPECT_TRUE(a().peers->is_up(id(b())));
   EXPECT_EQ(on_disk(c()), MembershipStatus::member);
   wake();
@@ -96,7 +96,7 @@ TEST_P(PeersDisk, AJoinerIsAnsweredWhenItIsOnTheDisk) {
   pass(Millis(3000));
   EXPECT_FALSE(joined);
   EXPECT_TRUE(a().peers->is_up(id(b())));
-  EXPECT_THAT(a().heard.downs, IsEmpty());
+  EXPECT_THAT(a().events.downs, IsEmpty());
   EXPECT_EQ(JoinTokenStore::open(a().folder.path())->list().front().state, IssuedToken::State::open);
   wake();
   wait_for_disk();  // the use of the token
@@ -105,7 +105,7 @@ TEST_P(PeersDisk, AJoinerIsAnsweredWhenItIsOnTheDisk) {
   EXPECT_EQ(on_disk(joiner), MembershipStatus::member);
   ASSERT_TRUE(passing([&] { return joined.has_value(); }, Millis(1000)));
   EXPECT_TRUE(*joined) << joined->error().message;
-  EXPECT_EQ(b().book->set().standing(joiner.key.id()), MembershipStatus::member);
+  EXPECT_EQ(b().store->set().standing(joiner.key.id()), MembershipStatus::member);
 }
 
 TEST_P(PeersDisk, TheEndWaitsForWhatIsToBeWritten) {

@@ -48,10 +48,10 @@ TEST_P(PeersFaults, AOneWayCutEndsTheLinkOnBothSidesAndNothingFlaps) {
   pass(Millis(3000));
   air.cut(a().key.public_key(), b().key.public_key());
   pass(Millis(2500));
-  const auto ups = a().heard.ups + b().heard.ups;
+  const auto ups = a().events.ups + b().events.ups;
   EXPECT_FALSE(a().peers->is_up(id(b())) || b().peers->is_up(id(a())));
   pass(Millis(60000), Millis(250));
-  EXPECT_EQ(a().heard.ups + b().heard.ups, ups);
+  EXPECT_EQ(a().events.ups + b().events.ups, ups);
 }
 
 TEST_P(PeersFaults, APairThatIsCutStaysDownUntilItIsWholeAndNothingFlaps) {
@@ -59,14 +59,14 @@ TEST_P(PeersFaults, APairThatIsCutStaysDownUntilItIsWholeAndNothingFlaps) {
   pass(Millis(3000));
   cut(a(), b());
   ASSERT_TRUE(passing([&] { return !a().peers->is_up(id(b())) && !b().peers->is_up(id(a())); }, Millis(3500)));
-  const auto downs = a().heard.downs.size() + c().heard.downs.size();
+  const auto downs = a().events.downs.size() + c().events.downs.size();
   const auto refused = open(a(), b());
   ASSERT_TRUE(*refused);
   ASSERT_FALSE(**refused);
   EXPECT_EQ((*refused)->error().code, errc::unreachable);
   pass(Millis(60000), Millis(250));
   EXPECT_EQ(view(a(), b()).state, PeerState::waiting);
-  EXPECT_EQ(a().heard.downs.size() + c().heard.downs.size(), downs);
+  EXPECT_EQ(a().events.downs.size() + c().events.downs.size(), downs);
   EXPECT_TRUE(c().peers->is_up(id(a())) && c().peers->is_up(id(b())));
   heal(a(), b());
   ASSERT_TRUE(passing([this] { return all_up(); }, Millis(7000)));
@@ -81,15 +81,15 @@ TEST_P(PeersFaults, OneLinkStaysWhenBothDialAtOnceOverALongWay) {
   start(b());
   ASSERT_TRUE(passing([this] { return all_up(); }, Millis(2000), Millis(10)));
   pass(Millis(2000), Millis(10));
-  EXPECT_THAT(a().heard.downs, IsEmpty());
-  EXPECT_THAT(b().heard.downs, IsEmpty());
-  const auto ups = a().heard.ups + b().heard.ups;
+  EXPECT_THAT(a().events.downs, IsEmpty());
+  EXPECT_THAT(b().events.downs, IsEmpty());
+  const auto ups = a().events.ups + b().events.ups;
   EXPECT_LE(ups, 4);
   EXPECT_NE(view(a(), b()).dialled, view(b(), a()).dialled);  // the same one
   const bool a_is_lower = id(a()) < id(b());
   EXPECT_EQ(view(a(), b()).dialled, a_is_lower);
   pass(Millis(60000), Millis(250));
-  EXPECT_EQ(a().heard.ups + b().heard.ups, ups);
+  EXPECT_EQ(a().events.ups + b().events.ups, ups);
 }
 
 TEST_P(PeersFaults, AStreamThatWaitsCostsNoRoundTrip) {
@@ -118,9 +118,9 @@ TEST_P(PeersFaults, APeerThatTakesNothingLosesItsLinkAndNobodyWaits) {
   }
   settle();
   EXPECT_FALSE(a().peers->is_up(id(b())));
-  ASSERT_THAT(a().heard.downs, SizeIs(1));
-  EXPECT_EQ(a().heard.downs[0].reason, CloseReason::slow);
-  EXPECT_THAT(c().heard.frames, SizeIs(20));
+  ASSERT_THAT(a().events.downs, SizeIs(1));
+  EXPECT_EQ(a().events.downs[0].reason, CloseReason::slow);
+  EXPECT_THAT(c().events.frames, SizeIs(20));
 }
 
 TEST_P(PeersFaults, AHintIsDialledOnceAndOnlyForItsKey) {
@@ -200,7 +200,7 @@ TEST_P(PeersFaults, WhatChangesWhileALinkComesUpIsToldAllTheSame) {
     ASSERT_TRUE(at_once(a().peers->revoke({c().key.id()})));
     ASSERT_TRUE(passing([this] { return a().peers->is_up(id(b())) && b().peers->is_up(id(a())); }, Millis(2000)));
     pass(Millis(300), Millis(20));
-    EXPECT_EQ(b().book->set().standing(c().key.id()), MembershipStatus::revoked) << moment;
+    EXPECT_EQ(b().store->set().standing(c().key.id()), MembershipStatus::revoked) << moment;
     TearDown();
   }
 }
@@ -209,7 +209,7 @@ TEST_P(PeersFaults, ThirtyTwoNodesAreLinkedWholeAndNothingFlaps) {
   start_linked(32);
   pass(Millis(2000));
   for (const auto& member : members) {
-    EXPECT_THAT(member->heard.downs, IsEmpty());
+    EXPECT_THAT(member->events.downs, IsEmpty());
     for (const auto& view : member->peers->view()) EXPECT_EQ(view.state, PeerState::up);
   }
 }
@@ -241,7 +241,8 @@ class PeersAndALiar : public PeersFixture {
     auto stream = co_await network_->dial(a().place, std::move(pins), Purpose::control);
     if (!stream) co_return;
     LinkOptions options;
-    options.hello = {a().book->set().mesh(), kProtocolMinor, a().book->set().digest(), make_claim(liar_, {1, {}}), {}};
+    options.hello = {
+        a().store->set().mesh(), kProtocolMinor, a().store->set().digest(), make_claim(liar_, {1, {}}), {}};
     auto link = co_await open_link(std::move(*stream), std::move(options), timers);
     if (link) link_ = std::move(*link);
   }
@@ -252,12 +253,12 @@ class PeersAndALiar : public PeersFixture {
     settle();
   }
   // Another link beside the one that stands; the members that it tells come before it is one.
-  async::Task<void> call_and_tell(std::string members) {
+  async::Task<void> call_and_send(std::string members) {
     std::vector<NodeId> pins{id(a())};
     auto stream = co_await network_->dial(a().place, std::move(pins), Purpose::control);
     if (!stream) co_return;
     LinkOptions options;
-    options.hello = {a().book->set().mesh(), kProtocolMinor, {}, make_claim(liar_, {1, {}}), {}};
+    options.hello = {a().store->set().mesh(), kProtocolMinor, {}, make_claim(liar_, {1, {}}), {}};
     auto link = co_await open_link(std::move(*stream), std::move(options), timers);
     if (!link) co_return;
     Frame frame{FrameKind::members, std::move(members)};
@@ -288,7 +289,7 @@ class PeersAndALiar : public PeersFixture {
   }
   CloseReason end_of_liar() {
     EXPECT_FALSE(a().peers->is_up(liar_.id()));
-    return a().heard.downs.empty() ? CloseReason::lost : a().heard.downs.back().reason;
+    return a().events.downs.empty() ? CloseReason::lost : a().events.downs.back().reason;
   }
 
   SigningKey liar_ = test_key(3);
@@ -300,12 +301,12 @@ class PeersAndALiar : public PeersFixture {
 INSTANTIATE_TEST_SUITE_P(Networks, PeersAndALiar, testing::Values(Kind::memory), kind_name);
 
 TEST_P(PeersAndALiar, FloodsEndTheLink) {
-  for (const auto kind : {FrameKind::members, FrameKind::whereabouts, FrameKind::dial_me, FrameKind::heads}) {
+  for (const auto kind : {FrameKind::members, FrameKind::peer_exchange, FrameKind::dial_me, FrameKind::heads}) {
     start_with_liar();
-    std::string payload = kind == FrameKind::members       ? std::string(1, '\1')
-                          : kind == FrameKind::dial_me     ? encode(ReverseDialRequest{1, Purpose::http})
-                          : kind == FrameKind::whereabouts ? encode(PeerExchange{make_claim(liar_, {1, {}}), {}})
-                                                           : std::string("x");
+    std::string payload = kind == FrameKind::members         ? std::string(1, '\1')
+                          : kind == FrameKind::dial_me       ? encode(ReverseDialRequest{1, Purpose::http})
+                          : kind == FrameKind::peer_exchange ? encode(PeerExchange{make_claim(liar_, {1, {}}), {}})
+                                                             : std::string("x");
     flood({kind, std::move(payload)}, 6000);
     EXPECT_EQ(end_of_liar(), CloseReason::overrun);
     TearDown();
@@ -313,7 +314,7 @@ TEST_P(PeersAndALiar, FloodsEndTheLink) {
 }
 
 TEST_P(PeersAndALiar, WhatMakesNoSenseEndsTheLink) {
-  for (const auto kind : {FrameKind::members, FrameKind::whereabouts, FrameKind::dial_me}) {
+  for (const auto kind : {FrameKind::members, FrameKind::peer_exchange, FrameKind::dial_me}) {
     start_with_liar();
     flood({kind, "\x07nonsense"}, 1);
     EXPECT_EQ(end_of_liar(), CloseReason::malformed);
@@ -331,7 +332,7 @@ TEST_P(PeersAndALiar, ThousandsOfAddressesCostAFewDials) {
     std::vector<Address> addresses;
     for (std::uint16_t j = 0; j < 8; ++j) addresses.push_back({"victim", static_cast<std::uint16_t>(1 + i * 8 + j)});
     lies.nodes.push_back({b().key.id(), false, addresses});
-    ASSERT_TRUE(link_->offer({FrameKind::whereabouts, encode(lies)}));
+    ASSERT_TRUE(link_->offer({FrameKind::peer_exchange, encode(lies)}));
     pass(Millis(200));
     if (!a().peers->is_up(liar_.id())) break;
   }
@@ -345,7 +346,7 @@ TEST_P(PeersAndALiar, DialMeMakesUsDialNobodyElse) {
   start_with_liar();
   // Where it says it is itself, one dial after the other: never where others are.
   PeerExchange lies{make_claim(liar_, {1, {}}), {{liar_.id(), true, {{"victim", 22}, place_}}}};
-  ASSERT_TRUE(link_->offer({FrameKind::whereabouts, encode(lies)}));
+  ASSERT_TRUE(link_->offer({FrameKind::peer_exchange, encode(lies)}));
   settle();
   a().network->dialled.clear();
   for (std::uint64_t i = 0; i < 50; ++i)
@@ -389,7 +390,7 @@ TEST_P(PeersAndALiar, ARequestToDialForAPurposeOfEarlierVersionsIsPassedOver) {
 
 TEST_P(PeersAndALiar, AForgedRecordOfMembersEndsTheLinkAndChangesNothing) {
   start_with_liar();
-  auto forged = sign_revoke(test_key(1), a().book->set().mesh(), b().key.public_key(), {});
+  auto forged = sign_revoke(test_key(1), a().store->set().mesh(), b().key.public_key(), {});
   forged.signature.bytes[0] ^= 1;
   const MemberRecord record = forged;
   const auto page = member_pages({&record, 1});
@@ -397,7 +398,7 @@ TEST_P(PeersAndALiar, AForgedRecordOfMembersEndsTheLinkAndChangesNothing) {
   settle();
   EXPECT_EQ(end_of_liar(), CloseReason::malformed);
   EXPECT_TRUE(a().peers->is_up(id(b())));
-  EXPECT_EQ(a().book->set().standing(b().key.public_key()), MembershipStatus::member);
+  EXPECT_EQ(a().store->set().standing(b().key.public_key()), MembershipStatus::member);
   // It costs verifying: for a while it isn't let in again.
   call_again();
   EXPECT_FALSE(a().peers->is_up(liar_.id()));
@@ -408,10 +409,10 @@ TEST_P(PeersAndALiar, AForgedRecordOfMembersEndsTheLinkAndChangesNothing) {
 
 TEST_P(PeersAndALiar, AForgedRecordOverAnotherLinkEndsTheOneThatStands) {
   start_with_liar();
-  auto forged = sign_revoke(test_key(1), a().book->set().mesh(), b().key.public_key(), {});
+  auto forged = sign_revoke(test_key(1), a().store->set().mesh(), b().key.public_key(), {});
   forged.signature.bytes[0] ^= 1;
   const MemberRecord record = forged;
-  group.spawn("liar", call_and_tell(member_pages({&record, 1}).front()));
+  group.spawn("liar", call_and_send(member_pages({&record, 1}).front()));
   settle();
   EXPECT_EQ(end_of_liar(), CloseReason::malformed);
   call_again();

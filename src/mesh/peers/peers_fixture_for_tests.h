@@ -15,7 +15,7 @@
 namespace corral::mesh {
 
 // The events of a listener, in order.
-struct Heard : PeerEvents {
+struct RecordedEvents : PeerEvents {
   void link_up(const NodeId&, const Hello&) override { ++ups; }
   void link_down(const NodeId&, const Closing& why) override { downs.push_back(why); }
   void frame(const NodeId&, const Frame& frame) override { frames.push_back(frame); }
@@ -75,11 +75,11 @@ class PeersFixture : public testing::TestWithParam<Kind> {
     bool listens = true;
     std::vector<ConfiguredPeer> configured;
     async::ThreadPool* disk = nullptr;
-    std::optional<MemberStore> book;
+    std::optional<MemberStore> store;
     std::optional<JoinTokenStore> tokens;
     std::unique_ptr<CountingNetwork> network;
     std::unique_ptr<PeerManager> peers;
-    Heard heard;
+    RecordedEvents events;
     std::vector<std::unique_ptr<Stream>> came;
   };
 
@@ -102,7 +102,7 @@ class PeersFixture : public testing::TestWithParam<Kind> {
     }
     for (unsigned number = 1; number <= count; ++number) {
       auto member = std::make_unique<Member>(number);
-      member->book = *MemberStore::begin(member->folder.path(), set);
+      member->store = *MemberStore::begin(member->folder.path(), set);
       member->tokens = *JoinTokenStore::open(member->folder.path());
       members.push_back(std::move(member));
     }
@@ -115,9 +115,9 @@ class PeersFixture : public testing::TestWithParam<Kind> {
     options.configured = member.configured;
     options.seed = member.key.public_key().bytes[0];
     if (member.listens && GetParam() == Kind::memory) options.addresses = {member.place};
-    member.peers = std::make_unique<PeerManager>(loop.executor(), timers, member.key, *member.book, *member.tokens,
+    member.peers = std::make_unique<PeerManager>(loop.executor(), timers, member.key, *member.store, *member.tokens,
                                                  std::move(options));
-    member.peers->listen(member.heard);
+    member.peers->listen(member.events);
     for (const auto purpose : {Purpose::http, Purpose::copy, Purpose::rpc}) {
       member.peers->on_stream(purpose, [&member](auto stream) { member.came.push_back(std::move(stream)); });
     }

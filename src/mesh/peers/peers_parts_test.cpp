@@ -60,67 +60,67 @@ TEST(LinkChoice, BothEndsComeToTheSameAnswer) {
 }
 
 TEST(AddressBook, WhoSaysMuchTakesNobodysPlace) {
-  AddressBook book;
-  book.proved({"proven", 1});
-  book.configured({"configured", 1});
-  book.said({{"said", 1}, {"proven", 1}});
+  AddressBook addresses;
+  addresses.proved({"proven", 1});
+  addresses.configured({"configured", 1});
+  addresses.announced({{"said", 1}, {"proven", 1}});
   for (std::uint16_t i = 1; i < 1000; ++i) {
-    book.told({"told", i});
-    book.hinted({"hint", i});
+    addresses.reported({"told", i});
+    addresses.hinted({"hint", i});
   }
-  const auto all = book.all();
-  ASSERT_THAT(all, SizeIs(3 + AddressBook::kMaxTold + AddressBook::kMaxHints));
+  const auto all = addresses.all();
+  ASSERT_THAT(all, SizeIs(3 + AddressBook::kMaxReported + AddressBook::kMaxHints));
   EXPECT_EQ(all[0].host, "proven");
   EXPECT_EQ(all[1].host, "configured");
   EXPECT_EQ(all[2].host, "said");
   EXPECT_EQ(all.back(), (Address{"hint", 999}));
-  EXPECT_THAT(book.first_hand(), ElementsAre(Address{"proven", 1}, Address{"said", 1}));
-  book.is_elsewhere({"told", 999});
-  EXPECT_THAT(book.all(), SizeIs(all.size() - 1));
+  EXPECT_THAT(addresses.first_hand(), ElementsAre(Address{"proven", 1}, Address{"said", 1}));
+  addresses.is_elsewhere({"told", 999});
+  EXPECT_THAT(addresses.all(), SizeIs(all.size() - 1));
 }
 
 TEST(AddressBook, WhoSaysItIsKnownOfEachAddress) {
-  AddressBook book;
-  book.told({"told", 1});
-  book.told({"settings", 1});
-  book.configured({"settings", 1});
-  book.said({{"said", 1}});
-  EXPECT_EQ(book.origin_of({"settings", 1}), Origin::settings) << "though somebody told it before";
-  for (const auto* host : {"told", "said", "nobody"}) EXPECT_EQ(book.origin_of({host, 1}), Origin::told) << host;
-  book.proved({"said", 1});
-  EXPECT_EQ(book.origin_of({"said", 1}), Origin::link);
-  book.proved({"settings", 1});
-  EXPECT_EQ(book.origin_of({"said", 1}), Origin::told);
-  EXPECT_EQ(book.origin_of({"settings", 1}), Origin::settings);
+  AddressBook addresses;
+  addresses.reported({"told", 1});
+  addresses.reported({"settings", 1});
+  addresses.configured({"settings", 1});
+  addresses.announced({{"said", 1}});
+  EXPECT_EQ(addresses.origin_of({"settings", 1}), Origin::settings) << "though somebody told it before";
+  for (const auto* host : {"told", "said", "nobody"}) EXPECT_EQ(addresses.origin_of({host, 1}), Origin::other) << host;
+  addresses.proved({"said", 1});
+  EXPECT_EQ(addresses.origin_of({"said", 1}), Origin::link);
+  addresses.proved({"settings", 1});
+  EXPECT_EQ(addresses.origin_of({"said", 1}), Origin::other);
+  EXPECT_EQ(addresses.origin_of({"settings", 1}), Origin::settings);
 }
 
 TEST(PeerExchange, GoOverTheWireAsTheyAre) {
   const auto key = test_key(1);
-  const PeerExchange told{make_claim(key, {5, {1, 2}}),
-                          {{key.id(), true, {{"192.168.1.7", 8100}, {"fd00::1", 8100}}},
-                           {test_key(2).id(), false, {}},
-                           {test_key(3).id(), true, {}}}};
-  EXPECT_EQ(*decode_whereabouts(encode(told)), told);
-  EXPECT_EQ(*decode_whereabouts(encode(told) + "more of a later version"), told);
+  const PeerExchange exchange{make_claim(key, {5, {1, 2}}),
+                              {{key.id(), true, {{"192.168.1.7", 8100}, {"fd00::1", 8100}}},
+                               {test_key(2).id(), false, {}},
+                               {test_key(3).id(), true, {}}}};
+  EXPECT_EQ(*decode_peer_exchange(encode(exchange)), exchange);
+  EXPECT_EQ(*decode_peer_exchange(encode(exchange) + "more of a later version"), exchange);
   // An earlier version says otherwise that it has a link, and adds the life of each such node.
-  auto earlier = encode(told);
+  auto earlier = encode(exchange);
   earlier[kEpochClaimBytes + 2 + 32] = 1;
-  EXPECT_EQ(*decode_whereabouts(earlier + std::string(32, 'x')), told);
+  EXPECT_EQ(*decode_peer_exchange(earlier + std::string(32, 'x')), exchange);
 }
 
 TEST(PeerExchange, WhatMakesNoSenseIsRefused) {
-  PeerExchange told{make_claim(test_key(1), {5, {}}), {{test_key(1).id(), true, {}}}};
-  const auto good = encode(told);
+  PeerExchange exchange{make_claim(test_key(1), {5, {}}), {{test_key(1).id(), true, {}}}};
+  const auto good = encode(exchange);
   for (std::size_t size = 0; size <= good.size(); ++size) {
-    EXPECT_EQ(decode_whereabouts(good.substr(0, size)).has_value(), size == good.size());
+    EXPECT_EQ(decode_peer_exchange(good.substr(0, size)).has_value(), size == good.size());
   }
   auto many = good;
   many[kEpochClaimBytes + 2 + 33] = 9;
-  EXPECT_EQ(decode_whereabouts(many).error().code, errc::malformed);
+  EXPECT_EQ(decode_peer_exchange(many).error().code, errc::malformed);
   // Thousands of nodes: as many as a frame has room for.
-  told.nodes.assign(5000, {test_key(2).id(), true, {{"a-host-with-a-name", 1}}});
-  EXPECT_LE(encode(told).size(), max_bytes(FrameKind::whereabouts));
-  EXPECT_TRUE(decode_whereabouts(encode(told)));
+  exchange.nodes.assign(5000, {test_key(2).id(), true, {{"a-host-with-a-name", 1}}});
+  EXPECT_LE(encode(exchange).size(), max_bytes(FrameKind::peer_exchange));
+  EXPECT_TRUE(decode_peer_exchange(encode(exchange)));
 }
 
 TEST(PeerExchange, OnlyStreamsThatPeersOpenAreAskedFor) {
@@ -155,7 +155,7 @@ TEST(FrameBudget, HonestNodesStayBelowAndFloodsDont) {
   for (int i = 0; i < 600; ++i) {  // a minute of announcements, with a change of links each second
     const auto now = start + i * Millis(100);
     EXPECT_TRUE(budget.take({FrameKind::members, std::string(1000, 'x')}, now));
-    if (i % 10 == 0) EXPECT_TRUE(budget.take({FrameKind::whereabouts, std::string(3000, 'x')}, now));
+    if (i % 10 == 0) EXPECT_TRUE(budget.take({FrameKind::peer_exchange, std::string(3000, 'x')}, now));
   }
   FrameBudget questioned;
   int asked = 0;
@@ -166,7 +166,7 @@ TEST(FrameBudget, HonestNodesStayBelowAndFloodsDont) {
   int granted = 0;
   while (granted < 1000 && hosted.take({FrameKind::grant, ""}, start + Millis(30'000))) ++granted;
   EXPECT_LT(granted, 300);
-  for (const auto kind : {FrameKind::members, FrameKind::whereabouts, FrameKind::dial_me, FrameKind::join_proved}) {
+  for (const auto kind : {FrameKind::members, FrameKind::peer_exchange, FrameKind::dial_me, FrameKind::join_proved}) {
     FrameBudget fresh;
     int taken = 0;
     while (taken < 10'000 && fresh.take({kind, ""}, start)) ++taken;

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "models/errors.h"
 #include "models/gguf/gap_tokens.h"
 #include "models/gguf/gguf_types.h"
@@ -167,9 +168,10 @@ std::string quantisation_of(const GgufMetadata& metadata, const TensorSums& tens
   if (const auto file_type = metadata.integer("general.file_type")) {
     if (const auto name = file_type_name(*file_type)) return std::string(*name);
   }
-  const auto most = std::ranges::max_element(tensors.elements_by_type, {}, [](const auto& row) { return row.second; });
-  if (most == tensors.elements_by_type.end()) return "";
-  const TensorType* type = tensor_type(most->first);
+  const auto dominant =
+      std::ranges::max_element(tensors.elements_by_type, {}, [](const auto& row) { return row.second; });
+  if (dominant == tensors.elements_by_type.end()) return "";
+  const TensorType* type = tensor_type(dominant->first);
   return type ? std::string(type->name) : "";
 }
 
@@ -191,7 +193,7 @@ Result<> read_kind(const GgufMetadata& metadata, const GgufReader& reader, GgufF
   if (general == "adapter") {
     facts.kind = FileKind::adapter;
     const auto adapter = metadata.text("adapter.type");
-    facts.what = !adapter || equal_folded(*adapter, "lora") ? "a LoRA adapter" : "an adapter";
+    facts.what = !adapter || equal_ignoring_case(*adapter, "lora") ? "a LoRA adapter" : "an adapter";
   } else if (general == "imatrix") {
     facts.kind = FileKind::other;
     facts.what = "an importance matrix";

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
-#include "models/text.h"
+#include "base/text.h"
 
 namespace corral::models {
 namespace {
@@ -39,7 +38,7 @@ constexpr std::array kFileTypes{
     FileTypeRow{31, "IQ1_M"},   FileTypeRow{32, "BF16"},   FileTypeRow{36, "TQ1_0"},  FileTypeRow{37, "TQ2_0"},
     FileTypeRow{38, "MXFP4"},   FileTypeRow{39, "NVFP4"},  FileTypeRow{40, "Q1_0"},   FileTypeRow{41, "Q2_0"},
 };
-constexpr std::uint64_t kGuessedBit = 1024;
+constexpr std::uint64_t kInferredBit = 1024;
 
 // The families that names of quantisations begin with, followed by a digit and perhaps "_SOMETHING".
 constexpr std::array<std::string_view, 5> kFamilies{"q", "iq", "tq", "mxfp", "nvfp"};
@@ -53,7 +52,7 @@ const TensorType* tensor_type(std::uint32_t id) {
 }
 
 std::optional<std::string_view> file_type_name(std::uint64_t file_type) {
-  const auto row = std::ranges::find(kFileTypes, file_type & ~kGuessedBit, &FileTypeRow::id);
+  const auto row = std::ranges::find(kFileTypes, file_type & ~kInferredBit, &FileTypeRow::id);
   if (row == kFileTypes.end()) return std::nullopt;
   return row->name;
 }

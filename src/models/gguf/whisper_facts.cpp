@@ -1,10 +1,10 @@
 #include "models/gguf/whisper_facts.h"
 
-#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "models/errors.h"
 #include "models/gguf/gguf_types.h"
 #include "models/text.h"
@@ -23,8 +23,8 @@ struct Head {
 // Smallest and largest that whisper has had, with room. Other files with this magic (of VAD, of ggml's older programs)
 // fall through.
 bool is_whisper(const Head& head) {
-  const auto within = [](std::uint32_t value, std::uint32_t least, std::uint32_t most) {
-    return value >= least && value <= most;
+  const auto within = [](std::uint32_t value, std::uint32_t min, std::uint32_t max) {
+    return value >= min && value <= max;
   };
   return within(head.vocabulary, 51'864, 52'200) && within(head.audio_context, 1, 65'536) &&
          within(head.audio_width, 1, 16'384) && within(head.audio_heads, 1, 256) && within(head.audio_layers, 1, 256) &&
@@ -41,7 +41,9 @@ GgufFacts other() {
 
 }  // namespace
 
-bool may_be_whisper(const std::filesystem::path& path) { return equal_folded(path.extension().native(), ".bin"); }
+bool may_be_whisper(const std::filesystem::path& path) {
+  return equal_ignoring_case(path.extension().native(), ".bin");
+}
 
 Result<GgufFacts> read_whisper_facts(ByteSource& source) {
   constexpr std::uint64_t kHeadBytes = 4 + sizeof(Head);

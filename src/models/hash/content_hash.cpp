@@ -112,7 +112,7 @@ ContentHashes::ContentHashes(fs::path file, std::function<void()> on_change, std
 
 ContentHashes::~ContentHashes() {
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     stop();
   }
   if (thread_.joinable()) thread_.join();
@@ -125,9 +125,9 @@ void ContentHashes::stop() {
 }
 
 bool ContentHashes::finish_within(std::chrono::milliseconds limit) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   stop();
-  return changed_.wait_for(lock, limit, [this] { return ended_; });
+  return changed_.wait_for(lock, limit, [this]() REQUIRES(mutex_) { return ended_; });
 }
 
 std::vector<fs::path> ContentHashes::paths_of(const ModelInfo& model) {
@@ -157,12 +157,12 @@ bool ContentHashes::is_wanted(const fs::path& path) const {
 
 void ContentHashes::want(std::vector<Model> models) {
   std::ranges::sort(models, {}, [](const Model& model) { return std::pair(model->size, model->name); });
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (stop_) return;
   const bool others = !std::ranges::equal(models, wanted_, same);
   wanted_ = std::move(models);
   if (others) {
-    news_ = true;
+    wanted_changed_ = true;
     missing_ = wanted_.size();
     go_on_ = is_wanted(reading_);
     changed_.notify_all();
@@ -178,7 +178,7 @@ void ContentHashes::want(std::vector<Model> models) {
 }
 
 std::optional<ContentHash> ContentHashes::find(const ModelInfo& model) const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = known_.find(model.name);
   if (found == known_.end()) return std::nullopt;
   const auto& known = found->second;
@@ -188,19 +188,19 @@ std::optional<ContentHash> ContentHashes::find(const ModelInfo& model) const {
 
 std::vector<FileHash> ContentHashes::files_of(const ModelInfo& model) const {
   if (!find(model)) return {};
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = known_.find(model.name);
   return found == known_.end() ? std::vector<FileHash>() : found->second.files;
 }
 
 std::size_t ContentHashes::missing() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return missing_;
 }
 
 bool ContentHashes::superseded() const {
-  const std::scoped_lock lock(mutex_);
-  return stop_ || news_;
+  const MutexLock lock(mutex_);
+  return stop_ || wanted_changed_;
 }
 
 // No exception ends the process: whatever failed is tried again after a rest.
@@ -216,34 +216,34 @@ void ContentHashes::guarded(const Work& work) {
     }
   } catch (...) {
   }
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   restless_ = true;
 }
 
 void ContentHashes::run() {
   guarded([this] { read_file(); });
   while (wait_for_work()) guarded([this] { look_at_all(); });
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   ended_ = true;
   changed_.notify_all();
 }
 
 bool ContentHashes::wait_for_work() {
-  std::unique_lock lock(mutex_);
-  const auto something = [this] { return stop_ || news_; };
+  MutexLock lock(mutex_);
+  const auto something = [this]() REQUIRES(mutex_) { return stop_ || wanted_changed_; };
   if (restless_) {
     changed_.wait_for(lock, std::max(rest_, std::chrono::seconds(1)), something);
   } else {
     changed_.wait(lock, something);
   }
-  news_ = restless_ = false;
+  wanted_changed_ = restless_ = false;
   return !stop_;
 }
 
 void ContentHashes::look_at_all() {
   std::vector<Model> todo;
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     missing_ = wanted_.size();
     todo = wanted_;
     std::set<ModelName> names;
@@ -272,8 +272,8 @@ void ContentHashes::look_at(const Model& model) {
         content_of(std::span(files).first(model->paths.size()), projector ? std::optional(files.back()) : std::nullopt);
   }
   {
-    const std::scoped_lock lock(mutex_);
-    if (stop_ || news_) return;
+    const MutexLock lock(mutex_);
+    if (stop_ || wanted_changed_) return;
     if (missing_ > 0) --missing_;
     if (whole) known_[model->name] = std::move(known);
   }
@@ -289,7 +289,7 @@ std::optional<FileHash> ContentHashes::hash_of(const fs::path& path) {
     return stamp;
   };
   const auto look_again = [this] {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     restless_ = true;
     return std::nullopt;
   };
@@ -299,7 +299,7 @@ std::optional<FileHash> ContentHashes::hash_of(const fs::path& path) {
     return FileHash{found->second.stamp.size, found->second.hash, found->second.steps};
   if (is_restless(*before)) return look_again();
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (stop_ || !is_wanted(path)) return std::nullopt;
     reading_ = path;
     go_on_ = true;
@@ -331,7 +331,7 @@ void ContentHashes::read_file() {
 void ContentHashes::save() {
   std::set<fs::path> wanted;
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& model : wanted_) {
       for (auto& path : paths_of(*model)) wanted.insert(std::move(path));
     }

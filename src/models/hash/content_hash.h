@@ -5,13 +5,11 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +18,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/mutex.h"
 #include "base/sha256.h"
 #include "models/hash/digest.h"
 #include "models/hash/kept_hashes.h"
@@ -92,9 +91,8 @@ class ContentHashes {
   bool superseded() const;
   bool is_restless(const FileStamp& stamp) const;
 
-  // With the mutex held.
-  void stop();
-  bool is_wanted(const std::filesystem::path& path) const;
+  void stop() REQUIRES(mutex_);
+  bool is_wanted(const std::filesystem::path& path) const REQUIRES(mutex_);
 
   static std::vector<std::filesystem::path> paths_of(const ModelInfo& model);
   static bool same(const Model& a, const Model& b);
@@ -104,19 +102,19 @@ class ContentHashes {
   const std::chrono::seconds rest_;
   const Hasher hasher_;
 
-  mutable std::mutex mutex_;  // guards what follows; never held during disk access, nor on a low-priority thread
-  std::condition_variable changed_;
-  std::vector<Model> wanted_;
-  bool news_ = false;  // wanted_ has changed
-  std::filesystem::path reading_;
-  std::atomic<bool> go_on_ = false;  // reading_ is still wanted; read without the mutex
-  bool restless_ = false;            // a file was written recently: check again soon
-  bool stop_ = false, ended_ = true;
-  std::map<ModelName, KnownModel> known_;
-  std::size_t missing_ = 0;
+  mutable Mutex mutex_;  // never held during disk access, nor on a low-priority thread
+  Condition changed_;
+  std::vector<Model> wanted_ GUARDED_BY(mutex_);
+  bool wanted_changed_ GUARDED_BY(mutex_) = false;  // wanted_ has changed
+  std::filesystem::path reading_ GUARDED_BY(mutex_);
+  std::atomic<bool> go_on_ = false;           // reading_ is still wanted; read without the mutex
+  bool restless_ GUARDED_BY(mutex_) = false;  // a file was written recently: check again soon
+  bool stop_ GUARDED_BY(mutex_) = false, ended_ GUARDED_BY(mutex_) = true;
+  std::map<ModelName, KnownModel> known_ GUARDED_BY(mutex_);
+  std::size_t missing_ GUARDED_BY(mutex_) = 0;
 
   KeptHashes files_;  // used by the thread
-  std::thread thread_;
+  std::thread thread_ GUARDED_BY(mutex_);
 };
 
 }  // namespace corral::models

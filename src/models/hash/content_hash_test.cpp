@@ -47,7 +47,7 @@ class ContentHashTest : public testing::Test {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return hashes.missing() == 0; });
   }
-  std::function<void()> told() {
+  std::function<void()> on_change() {
     return [this] {
       const std::scoped_lock lock(mutex_);
       ++changes_;
@@ -104,7 +104,7 @@ TEST_F(ContentHashTest, ItStopsWhenTold) {
 TEST_F(ContentHashTest, EqualBytesUnderOtherNamesAreOneContent) {
   const auto a = model("a", {write("a", "one")}), b = model("b", {write("b", "one")}),
              c = model("c", {write("c", "two")});
-  ContentHashes hashes(dir / "hashes.json", told(), kNoRest);
+  ContentHashes hashes(dir / "hashes.json", on_change(), kNoRest);
   hash(hashes, {a, b, c});
   ASSERT_TRUE(hashes.find(*a));
   EXPECT_EQ(hashes.find(*a), hashes.find(*b));
@@ -126,7 +126,7 @@ TEST_F(ContentHashTest, WhatIsKnownIsKeptAndAChangedFileIsReadAgain) {
   const auto wanted = model("m", {path});
   std::optional<ContentHash> before;
   {
-    ContentHashes hashes(dir / "hashes.json", told(), kNoRest);
+    ContentHashes hashes(dir / "hashes.json", on_change(), kNoRest);
     hash(hashes, {wanted});
     before = hashes.find(*wanted);
   }
@@ -137,20 +137,20 @@ TEST_F(ContentHashTest, WhatIsKnownIsKeptAndAChangedFileIsReadAgain) {
   text.replace(at, 64, std::string(64, 'a'));
   write("hashes.json", text);
   {
-    ContentHashes hashes(dir / "hashes.json", told(), kNoRest);
+    ContentHashes hashes(dir / "hashes.json", on_change(), kNoRest);
     hash(hashes, {wanted});
     EXPECT_NE(hashes.find(*wanted), before);
     EXPECT_EQ(hashes.files_of(*wanted).front().hash.front(), 0xaa);
   }
   write("m", "longer");
-  ContentHashes hashes(dir / "hashes.json", told(), kNoRest);
+  ContentHashes hashes(dir / "hashes.json", on_change(), kNoRest);
   hash(hashes, {wanted});
   EXPECT_EQ(hashes.files_of(*wanted).front().hash, sha256({"longer"}));
 }
 
 TEST_F(ContentHashTest, AModelOfThatNameWithOtherFilesIsntKnown) {
   const auto known = model("m", {write("a", "one")});
-  ContentHashes hashes(dir / "hashes.json", told(), kNoRest);
+  ContentHashes hashes(dir / "hashes.json", on_change(), kNoRest);
   hash(hashes, {known});
   EXPECT_TRUE(hashes.find(*known));
   EXPECT_FALSE(hashes.find(*model("m", {dir / "b"})));
@@ -159,7 +159,7 @@ TEST_F(ContentHashTest, AModelOfThatNameWithOtherFilesIsntKnown) {
 // Only the first file's time counted, and the size of all together.
 TEST_F(ContentHashTest, EachFileOfAModelMayBecomeAnotherOne) {
   const auto first = write("m-1", "one"), second = write("m-2", "two"), projector = write("p", "xyz");
-  ContentHashes hashes(dir / "hashes.json", told(), kNoRest);
+  ContentHashes hashes(dir / "hashes.json", on_change(), kNoRest);
   const auto before = model("m", {first, second}, projector);
   hash(hashes, {before});
   const auto was = hashes.find(*before);
@@ -180,7 +180,7 @@ TEST_F(ContentHashTest, EachFileOfAModelMayBecomeAnotherOne) {
 // never end it.
 TEST_F(ContentHashTest, TheSameWishAgainDisturbsNothing) {
   const auto path = write("m", "one");
-  ContentHashes hashes(dir / "hashes.json", told(), kNoRest);
+  ContentHashes hashes(dir / "hashes.json", on_change(), kNoRest);
   hash(hashes, {model("m", {path})});
   const auto changes = changes_;
   for (int i = 0; i < 3; ++i) hashes.want({model("m", {path})});
@@ -192,7 +192,7 @@ TEST_F(ContentHashTest, TheSameWishAgainDisturbsNothing) {
 TEST_F(ContentHashTest, AFileThatIsBeingWrittenWaits) {
   const auto fresh = model("fresh", {write("fresh", "one")}), old = model("old", {write("old", "two")});
   fs::last_write_time(dir / "old", fs::file_time_type::clock::now() - std::chrono::hours(1));
-  ContentHashes hashes(dir / "hashes.json", told(), std::chrono::hours(1) - std::chrono::minutes(1));
+  ContentHashes hashes(dir / "hashes.json", on_change(), std::chrono::hours(1) - std::chrono::minutes(1));
   hashes.want({fresh, old});
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return changes_ == 1; });
@@ -203,7 +203,7 @@ TEST_F(ContentHashTest, AFileThatIsBeingWrittenWaits) {
 TEST_F(ContentHashTest, ADamagedFileIsPutAside) {
   write("hashes.json", "{nonsense");
   const auto wanted = model("m", {write("a", "one")});
-  ContentHashes hashes(dir / "hashes.json", told(), kNoRest);
+  ContentHashes hashes(dir / "hashes.json", on_change(), kNoRest);
   hash(hashes, {wanted});
   EXPECT_TRUE(hashes.find(*wanted));
   EXPECT_TRUE(fs::exists(dir / "hashes.json.broken"));
@@ -216,7 +216,7 @@ TEST_F(ContentHashTest, NumbersThatFitNowhereAreNoHashes) {
         R"("sha256":")" +
             std::string(64, 'a') + R"("}]})");
   const auto wanted = model("m", {write("a", "one")});
-  ContentHashes hashes(dir / "hashes.json", told(), kNoRest);
+  ContentHashes hashes(dir / "hashes.json", on_change(), kNoRest);
   hash(hashes, {wanted});
   EXPECT_TRUE(hashes.find(*wanted));
 }
@@ -230,7 +230,7 @@ TEST_F(ContentHashTest, NoExceptionEndsTheProcess) {
     return hash_file(path, go_on);
   };
   const auto a = model("a", {write("a", "1")}), b = model("b", {write("b", "2")}), c = model("c", {write("c", "3")});
-  ContentHashes hashes(dir / "hashes.json", told(), kNoRest, hasher);
+  ContentHashes hashes(dir / "hashes.json", on_change(), kNoRest, hasher);
   hashes.want({a, b, c});
   {
     std::unique_lock lock(mutex_);
@@ -248,14 +248,14 @@ TEST_F(ContentHashTest, AFileThatNobodyWantsAnyMoreIsntBegun) {
   const auto one = write("one", "1"), two = write("two", "2"), three = write("three", "3");
   const auto before = model("before", {one, two}), after = model("after", {one, three});
   std::set<fs::path> asked;
-  ContentHashes* wishes = nullptr;
+  ContentHashes* target = nullptr;
   const auto hasher = [&](const fs::path& path, const auto& go_on) {
     asked.insert(path.filename());
-    if (path == one) wishes->want({after});
+    if (path == one) target->want({after});
     return hash_file(path, go_on);
   };
-  ContentHashes hashes(dir / "hashes.json", told(), kNoRest, hasher);
-  wishes = &hashes;
+  ContentHashes hashes(dir / "hashes.json", on_change(), kNoRest, hasher);
+  target = &hashes;
   hashes.want({before});
   {
     std::unique_lock lock(mutex_);
@@ -269,7 +269,7 @@ TEST_F(ContentHashTest, AFileThatNobodyWantsAnyMoreIsntBegun) {
 // allocator.
 TEST_F(ContentHashTest, OnlyReadingYields) {
   constexpr int kUnknown = 100, kLowest = 19;
-  int reading = kUnknown, telling = kUnknown;
+  int reading = kUnknown, notifying = kUnknown;
   bool is_idle = false;
   const auto hasher = [&](const fs::path& path, const auto& go_on) {
     return hash_file(path, [&] {
@@ -278,22 +278,22 @@ TEST_F(ContentHashTest, OnlyReadingYields) {
       return go_on();
     });
   };
-  const auto told = [&] {
+  const auto on_change = [&] {
     const std::scoped_lock lock(mutex_);
-    telling = ::getpriority(PRIO_PROCESS, 0);
+    notifying = ::getpriority(PRIO_PROCESS, 0);
     changed_.notify_all();
   };
-  ContentHashes hashes(dir / "hashes.json", told, kNoRest, hasher);
+  ContentHashes hashes(dir / "hashes.json", on_change, kNoRest, hasher);
   hashes.want({model("m", {write("a", "one")})});
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return telling != kUnknown; });
-  EXPECT_EQ(telling, ::getpriority(PRIO_PROCESS, 0)) << "as everybody's";
-  EXPECT_EQ(reading, std::min(telling + 10, kLowest));
+  changed_.wait(lock, [&] { return notifying != kUnknown; });
+  EXPECT_EQ(notifying, ::getpriority(PRIO_PROCESS, 0)) << "as everybody's";
+  EXPECT_EQ(reading, std::min(notifying + 10, kLowest));
   EXPECT_FALSE(is_idle);
 }
 
 TEST_F(ContentHashTest, WithoutAWishThereIsNoThreadAndAnEndComesAtOnce) {
-  ContentHashes idle(dir / "hashes.json", told(), kNoRest);
+  ContentHashes idle(dir / "hashes.json", on_change(), kNoRest);
   EXPECT_TRUE(idle.finish_within(std::chrono::milliseconds(0)));
   EXPECT_FALSE(fs::exists(dir / "hashes.json"));
   ContentHashes busy(dir / "hashes.json", {}, kNoRest);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/state_file.h"
+#include "base/text.h"
 #include "json/value.h"
 #include "models/text.h"
 
@@ -73,7 +74,7 @@ namespace {
 
 // By its name or an alias, without regard to case.
 bool is_called(const ModelInfo& model, std::string_view name) {
-  const auto same = [&](const ModelName& one) { return equal_folded(one.value(), name); };
+  const auto same = [&](const ModelName& one) { return equal_ignoring_case(one.value(), name); };
   return same(model.name) || std::ranges::any_of(model.aliases, same);
 }
 

@@ -64,14 +64,14 @@ QuantisedName split_quantisation(std::string_view stem) {
 }
 
 std::vector<std::string> assign_names(const std::vector<WantedNames>& wanted) {
-  std::map<std::string_view, std::size_t> wishes;
+  std::map<std::string_view, std::size_t> wanted_by;
   for (const WantedNames& names : wanted)
-    if (!names.since) ++wishes[names.brief];
+    if (!names.since) ++wanted_by[names.brief];
 
   std::vector<std::string> given(wanted.size());
   std::set<std::string> taken;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (wanted[i].since || wishes[wanted[i].brief] > 1) continue;
+    if (wanted[i].since || wanted_by[wanted[i].brief] > 1) continue;
     given[i] = wanted[i].brief;
     taken.insert(given[i]);
   }

@@ -1,15 +1,14 @@
 #include "models/names/user_models.h"
 
 #include <algorithm>
-#include <mutex>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include "base/own_recipes.h"
 #include "base/state_file.h"
+#include "base/text.h"
 #include "json/value.h"
 #include "models/errors.h"
 #include "models/names/model_names.h"
@@ -33,10 +32,10 @@ std::string checkpoint_of(const json::Value& entry) {
 }
 
 // What is wrong with an entry; empty: nothing.
-std::string wrong(const UserModel& model) {
+std::string wrong(const UserModel& model, const RecipeTable& recipes) {
   if (model.checkpoint.empty() && !model.configured) return "it needs a 'checkpoint': a file or the name of a model";
-  const Recipe* const recipe = find_recipe(model.recipe);
-  if (!recipe) return fmt::format("unknown recipe '{}'; known recipes: {}", model.recipe, recipe_names());
+  const Recipe* const recipe = recipes.find(model.recipe);
+  if (!recipe) return fmt::format("unknown recipe '{}'; known recipes: {}", model.recipe, recipes.names());
   for (const auto& label : model.labels) {
     const auto type = type_of_label(label);
     if (type && !serves(*recipe, *type)) return fmt::format("recipe '{}' does not serve '{}'", model.recipe, label);
@@ -45,8 +44,8 @@ std::string wrong(const UserModel& model) {
 }
 
 void add_labels(ModelInfo& info, const UserModel& user) {
-  const auto says_a_type = [](const std::string& label) { return type_of_label(label).has_value(); };
-  if (std::ranges::any_of(user.labels, says_a_type)) info.type = type_of_labels(user.labels);
+  const auto names_a_type = [](const std::string& label) { return type_of_label(label).has_value(); };
+  if (std::ranges::any_of(user.labels, names_a_type)) info.type = type_of_labels(user.labels);
   for (const auto& label : user.labels) {
     if (std::ranges::find(info.labels, label) == info.labels.end()) info.labels.push_back(label);
   }
@@ -59,16 +58,16 @@ void declare(ModelInfo& info, const Declared& declared) {
   info.traits.vision = declared.vision.value_or(info.traits.vision);
   const std::pair<std::optional<bool>, std::string_view> labels[] = {{declared.tools, "tool-calling"},
                                                                      {declared.vision, "vision"}};
-  for (const auto& [said, label] : labels) {
-    if (!said) continue;
+  for (const auto& [flag, label] : labels) {
+    if (!flag) continue;
     std::erase(info.labels, label);
-    if (*said) info.labels.emplace_back(label);
+    if (*flag) info.labels.emplace_back(label);
   }
 }
 
 // A model of another recipe: only the facts of its entry are known.
-ModelInfo foreign(const UserModel& user) {
-  const Recipe& recipe = *find_recipe(user.recipe);
+ModelInfo foreign(const UserModel& user, const RecipeTable& recipes) {
+  const Recipe& recipe = *recipes.find(user.recipe);
   ModelInfo info;
   info.recipe = user.recipe;
   info.checkpoint = user.checkpoint;
@@ -90,7 +89,8 @@ ModelInfo foreign(const UserModel& user) {
 
 class Merger {
  public:
-  Merger(const Catalog& found, const UserModels& user) : found_(found), user_(user) {}
+  Merger(const Catalog& found, const UserModels& user, const RecipeTable& recipes)
+      : found_(found), user_(user), recipes_(recipes) {}
 
   Catalog run() {
     problems_.assign(found_.problems().begin(), found_.problems().end());
@@ -98,7 +98,7 @@ class Merger {
     for (const auto& entry : user_.models) add(entry);
     for (const auto& model : found_.models()) {
       const bool shadowed = std::ranges::any_of(
-          models_, [&](const ModelInfo& own) { return equal_folded(own.name.value(), model->name.value()); });
+          models_, [&](const ModelInfo& own) { return equal_ignoring_case(own.name.value(), model->name.value()); });
       if (!taken_.contains(model.get()) && !shadowed) models_.push_back(*model);
     }
     const auto others = found_.not_models();
@@ -126,7 +126,7 @@ class Merger {
         info.aliases.clear();
       }
     } else {
-      info = foreign(entry);
+      info = foreign(entry, recipes_);
     }
     info.name = ModelName(entry.name);
     for (const auto& alias : entry.aliases) info.aliases.emplace_back(alias);
@@ -153,6 +153,7 @@ class Merger {
 
   const Catalog& found_;
   const UserModels& user_;
+  const RecipeTable& recipes_;
   std::vector<ModelInfo> models_;
   std::vector<Problem> problems_;
   std::set<const ModelInfo*> taken_;
@@ -160,7 +161,7 @@ class Merger {
 
 }  // namespace
 
-UserModels read_user_models(const fs::path& file) {
+UserModels read_user_models(const fs::path& file, const RecipeTable& recipes) {
   UserModels user;
   if (file.empty()) return user;
   const auto text = read_state_file(file);
@@ -191,7 +192,7 @@ UserModels read_user_models(const fs::path& file) {
     for (const auto& label : labels && labels->is_array() ? labels->get_array() : json::Array()) {
       if (const auto* word = label.if_string()) model.labels.emplace_back(*word);
     }
-    auto reason = wrong(model);
+    auto reason = wrong(model, recipes);
     const auto same = [&model](const UserModel& other) { return other.name == model.name; };
     if (std::ranges::any_of(user.models, same)) reason = "there is another entry with this name";
     if (!reason.empty()) {
@@ -203,34 +204,10 @@ UserModels read_user_models(const fs::path& file) {
   return user;
 }
 
-namespace {
-
-struct Configured {
-  std::mutex mutex;  // held to copy or replace the list
-  std::vector<UserModel> models;
-};
-Configured& configured() {
-  static Configured known;
-  return known;
-}
-
-std::vector<UserModel> configured_models() {
-  const std::lock_guard lock(configured().mutex);
-  return configured().models;
-}
-
-}  // namespace
-
-void set_configured(std::vector<UserModel> models) {
-  const std::lock_guard lock(configured().mutex);
-  configured().models = std::move(models);
-}
-
-UserModels with_configured(UserModels user) {
-  const auto more = configured_models();
+UserModels with_configured(UserModels user, const std::vector<UserModel>& configured, const RecipeTable& recipes) {
   std::vector<UserModel> all;
-  for (const auto& model : more) {
-    auto reason = wrong(model);
+  for (const auto& model : configured) {
+    auto reason = wrong(model, recipes);
     if (reason.empty()) {
       all.push_back(model);
     } else {
@@ -239,7 +216,7 @@ UserModels with_configured(UserModels user) {
   }
   for (auto& model : user.models) {
     const auto same = [&model](const UserModel& other) { return other.name == model.name; };
-    if (std::ranges::none_of(more, same)) all.push_back(std::move(model));
+    if (std::ranges::none_of(configured, same)) all.push_back(std::move(model));
   }
   user.models = std::move(all);
   return user;
@@ -257,9 +234,9 @@ std::vector<fs::path> files_of(const UserModels& user) {
   return files;
 }
 
-Catalog add_user_models(Catalog found, const UserModels& user) {
+Catalog add_user_models(Catalog found, const UserModels& user, const RecipeTable& recipes) {
   if (user.models.empty() && user.problems.empty()) return found;
-  return Merger(found, user).run();
+  return Merger(found, user, recipes).run();
 }
 
 }  // namespace corral::models

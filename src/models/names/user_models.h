@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "base/recipe_table.h"
 #include "models/catalog.h"
 
 namespace corral::models {
@@ -46,16 +47,14 @@ struct UserModels {
   std::vector<Problem> problems;  // the file, or single entries of it
 };
 
-// Sets models from the configuration (backends/external/known_backends.h), which precede those of the file in every
-// later scan. On any thread.
-void set_configured(std::vector<UserModel> models);
-// `user` with them in front.
-UserModels with_configured(UserModels user);
-// A missing file has no models; a broken one is a problem. Blocks for reading it.
-UserModels read_user_models(const std::filesystem::path& file);
+// A missing file has no models; a broken one is a problem, and so is an entry whose recipe isn't in the table. Blocks
+// for reading it.
+UserModels read_user_models(const std::filesystem::path& file, const RecipeTable& recipes);
+// `user` with models of the configuration (backends/external/known_backends.h) in front.
+UserModels with_configured(UserModels user, const std::vector<UserModel>& configured, const RecipeTable& recipes);
 // Files of the entries that a scan must read.
 std::vector<std::filesystem::path> files_of(const UserModels& user);
 // `found` with the user's entries worked in. Pure.
-Catalog add_user_models(Catalog found, const UserModels& user);
+Catalog add_user_models(Catalog found, const UserModels& user, const RecipeTable& recipes);
 
 }  // namespace corral::models

@@ -26,9 +26,11 @@ class UserModelsTest : public testing::Test {
   }
   void write(const std::string& text) { std::ofstream(dir_ / "user_models.json") << text; }
   std::string path(const std::string& relative) const { return (dir_ / relative).native(); }
-  std::shared_ptr<const Catalog> scanned() const {
-    const RegistryOptions options{
-        .models_dirs = {dir_ / "models"}, .hub_cache = {}, .user_models = dir_ / "user_models.json"};
+  std::shared_ptr<const Catalog> scanned(std::vector<UserModel> configured = {}) const {
+    const RegistryOptions options{.models_dirs = {dir_ / "models"},
+                                  .hub_cache = {},
+                                  .user_models = dir_ / "user_models.json",
+                                  .configured = std::move(configured)};
     return scan(options, nullptr).catalog;
   }
   static std::vector<std::string> names(const Catalog& catalog) {
@@ -131,10 +133,9 @@ TEST_F(UserModelsTest, WhatIsWrongIsAProblemOfThatName) {
 }
 
 TEST_F(UserModelsTest, AProgramThatReadsAFileTakesTheNameOfAModel) {
-  set_configured({{.name = "by-name", .checkpoint = "chat", .recipe = "vllm", .labels = {}, .reads_file = true},
-                  {.name = "other-name", .checkpoint = "chat", .recipe = "vllm", .labels = {}, .configured = true}});
-  const auto catalog = scanned();
-  set_configured({});
+  const auto catalog =
+      scanned({{.name = "by-name", .checkpoint = "chat", .recipe = "vllm", .labels = {}, .reads_file = true},
+               {.name = "other-name", .checkpoint = "chat", .recipe = "vllm", .labels = {}, .configured = true}});
   EXPECT_THAT(names(*catalog), ElementsAre("by-name", "chat", "other-name"));
   const auto by_name = *catalog->find("by-name");
   EXPECT_THAT(by_name->paths, ElementsAre(dir_ / "models/chat.gguf"));
@@ -143,12 +144,19 @@ TEST_F(UserModelsTest, AProgramThatReadsAFileTakesTheNameOfAModel) {
   EXPECT_EQ((*catalog->find("other-name"))->checkpoint, "chat");
 }
 
+TEST_F(UserModelsTest, ARecipeOfTheUserIsKnownFromTheTable) {
+  write(R"({"a":{"checkpoint":"x","recipe":"mine"}})");
+  const auto table = RecipeTable().with({{.name = "mine", .types = {ModelType::embedding}, .program = "my-server"}});
+  const RegistryOptions options{
+      .models_dirs = {dir_ / "models"}, .hub_cache = {}, .user_models = dir_ / "user_models.json", .recipes = table};
+  EXPECT_FALSE(scanned()->find("a"));
+  EXPECT_EQ((*scan(options, nullptr).catalog->find("a"))->type, ModelType::embedding);
+}
+
 TEST_F(UserModelsTest, AModelHasTheAbilitiesThatItsEntryDeclares) {
   const Declared declared{.context = 4096, .tools = true, .vision = true};
-  set_configured(
+  const auto catalog = scanned(
       {{.name = "x", .checkpoint = "y", .recipe = "vllm", .labels = {}, .configured = true, .declared = declared}});
-  const auto catalog = scanned();
-  set_configured({});
   const auto model = *catalog->find("x");
   EXPECT_EQ(model->traits.context_length, 4096u);
   EXPECT_TRUE(model->traits.tools);

@@ -153,7 +153,7 @@ class Assembler {
       drafts_.push_back({members, set_stem(members.front()->file), {}});
     }
     for (const auto& [key, members] : sets_) {
-      if (members.size() != (*members.front()->facts)->shards) tell_missing(key, members);
+      if (members.size() != (*members.front()->facts)->shards) report_missing(key, members);
     }
   }
 
@@ -180,7 +180,7 @@ class Assembler {
     }
   }
 
-  void tell_missing(const SetKey& key, const std::vector<const KnownFile*>& members) {
+  void report_missing(const SetKey& key, const std::vector<const KnownFile*>& members) {
     const std::string stem = set_stem(members.front()->file);
     const std::uint64_t count = (*members.front()->facts)->shards;
     if (broken_sets_.contains(key)) return;  // the broken shard is the better explanation

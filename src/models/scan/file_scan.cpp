@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "base/path_access.h"
+#include "base/text.h"
 #include "models/errors.h"
 #include "models/gguf/whisper_facts.h"
 #include "models/scan/hub_cache.h"
@@ -39,7 +40,7 @@ std::string reason_for(const fs::path& folder) {
 }
 
 bool may_be_model(const fs::path& path) {
-  return equal_folded(path.extension().native(), ".gguf") || may_be_whisper(path);
+  return equal_ignoring_case(path.extension().native(), ".gguf") || may_be_whisper(path);
 }
 
 class Walk {

@@ -1,13 +1,12 @@
 #include "models/scan/ollama_folder.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/state_file.h"
 #include "json/value.h"
 #include "models/text.h"
 
@@ -43,7 +42,7 @@ std::string shown_name(const fs::path& host, const fs::path& user, const fs::pat
 // Folders, or files, in one folder.
 class Listed {
  public:
-  explicit Listed(std::size_t most) : left_(most) {}
+  explicit Listed(std::size_t max) : left_(max) {}
   std::vector<fs::path> in(const fs::path& folder, bool folders) {
     std::vector<fs::path> found;
     std::error_code failure;
@@ -60,14 +59,6 @@ class Listed {
  private:
   std::size_t left_;
 };
-
-std::string read_small(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::string text(kMaxManifest, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
-  return text;
-}
 
 }  // namespace
 
@@ -90,14 +81,15 @@ OllamaModel read_ollama_manifest(std::string_view text, const fs::path& folder) 
   return model;
 }
 
-std::vector<OllamaModel> ollama_models(const fs::path& folder, std::size_t most) {
+std::vector<OllamaModel> ollama_models(const fs::path& folder, std::size_t max) {
   std::vector<OllamaModel> models;
-  Listed listed(most);
+  Listed listed(max);
   for (const auto& host : listed.in(folder / "manifests", true)) {
     for (const auto& user : listed.in(host, true)) {
       for (const auto& name : listed.in(user, true)) {
         for (const auto& tag : listed.in(name, false)) {
-          auto model = read_ollama_manifest(read_small(tag), folder);
+          const auto text = read_state_file(tag, kMaxManifest).value_or(std::nullopt);
+          auto model = read_ollama_manifest(text.value_or(""), folder);
           if (model.weights.empty()) continue;
           model.name = shown_name(host.filename(), user.filename(), name.filename(), tag.filename());
           models.push_back(std::move(model));

@@ -20,8 +20,8 @@ struct OllamaModel {
   std::vector<std::filesystem::path> others;  // projectors, adapters
 };
 
-// Sorted by name. `most`: limit of directory entries. Skips unreadable files.
-std::vector<OllamaModel> ollama_models(const std::filesystem::path& folder, std::size_t most);
+// Sorted by name. `max`: limit of directory entries. Skips unreadable files.
+std::vector<OllamaModel> ollama_models(const std::filesystem::path& folder, std::size_t max);
 
 // The files that a manifest lists; weights are empty where it lists none. Pure.
 OllamaModel read_ollama_manifest(std::string_view text, const std::filesystem::path& folder);

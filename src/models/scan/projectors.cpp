@@ -5,8 +5,8 @@
 #include <string_view>
 #include <tuple>
 
+#include "base/text.h"
 #include "models/names/model_names.h"
-#include "models/text.h"
 
 namespace corral::models {
 namespace {

@@ -28,7 +28,7 @@ bool has_text(std::string_view event, std::string_view name) {
 }
 
 // True for reasoning_content, too, and for tool calls.
-bool says(std::string_view event) {
+bool has_output(std::string_view event) {
   for (const std::string_view name : {R"(content")", R"("text")", R"("reasoning")", R"("arguments")"}) {
     if (has_text(event, name)) return true;
   }
@@ -81,7 +81,7 @@ bool AnswerCount::feed(std::string_view events) {
 }
 
 void AnswerCount::take(std::string_view event) {
-  const bool text = says(event);
+  const bool text = has_output(event);
   if (text) ++pieces_;
   // Timings come with each piece, if the client wants them; only the last ones count.
   if (!text || !usage_in(event).empty()) numbers(event);
@@ -89,36 +89,36 @@ void AnswerCount::take(std::string_view event) {
 
 void AnswerCount::whole(std::string_view body) {
   numbers(body.size() > kEnd ? body.substr(body.size() - kEnd) : body);
-  if (body.size() > kEnd && !told_.prompt) numbers(body.substr(0, kEnd));
+  if (body.size() > kEnd && !reported_.prompt) numbers(body.substr(0, kEnd));
 }
 
 void AnswerCount::numbers(std::string_view text) {
   if (const auto rate = number<double>(text, R"("predicted_per_second")"); rate && *rate > 0 && std::isfinite(*rate))
-    told_.per_second = rate;
+    reported_.per_second = rate;
   if (const auto usage = usage_in(text); !usage.empty()) {
     has_usage_ = true;
-    update(told_.prompt, count(usage, R"("prompt_tokens")"));
-    update(told_.prompt, count(usage, R"("input_tokens")"));
-    update(told_.cached, count(usage, R"("cached_tokens")"));
-    update(told_.output, count(usage, R"("completion_tokens")"));
-    update(told_.output, count(usage, R"("output_tokens")"));
+    update(reported_.prompt, count(usage, R"("prompt_tokens")"));
+    update(reported_.prompt, count(usage, R"("input_tokens")"));
+    update(reported_.cached, count(usage, R"("cached_tokens")"));
+    update(reported_.output, count(usage, R"("completion_tokens")"));
+    update(reported_.output, count(usage, R"("output_tokens")"));
     return;
   }
-  if (has_usage_ && told_.output.value_or(0) > 0) return;
+  if (has_usage_ && reported_.output.value_or(0) > 0) return;
   // Each of several answers ends with its own counts.
   const auto output = count(text, R"("predicted_n")");
   if (!output) return;
   timed_ = timed_.value_or(0) + *output;
   const auto cached = count(text, R"("cache_n")"), computed = count(text, R"("prompt_n")");
-  update(told_.cached, cached);
-  if (computed) told_.prompt = cached.value_or(0) + *computed;
+  update(reported_.cached, cached);
+  if (computed) reported_.prompt = cached.value_or(0) + *computed;
 }
 
 AnswerTokens AnswerCount::tokens() const {
-  auto told = told_;
-  if (timed_ && told.output.value_or(0) == 0) told.output = timed_;
-  if (pieces_ > 0 && told.output.value_or(0) == 0) told.output = pieces_;
-  return told;
+  auto result = reported_;
+  if (timed_ && result.output.value_or(0) == 0) result.output = timed_;
+  if (pieces_ > 0 && result.output.value_or(0) == 0) result.output = pieces_;
+  return result;
 }
 
 }  // namespace corral::protocol

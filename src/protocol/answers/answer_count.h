@@ -34,7 +34,7 @@ class AnswerCount {
   void take(std::string_view event);
   void numbers(std::string_view text);
 
-  AnswerTokens told_;
+  AnswerTokens reported_;
   std::optional<std::uint64_t> timed_;  // sum of the counts at the ends of several answers
   std::uint64_t pieces_ = 0;
   bool has_usage_ = false;

@@ -101,11 +101,11 @@ TEST(AnswerCount, NumbersOfOtherServers) {
     AnswerCount stream, whole;
     stream.feed("data:" + text + "\n\n");
     whole.whole(text);
-    for (const auto& told : {stream.tokens(), whole.tokens()}) {
-      EXPECT_EQ(told.prompt, prompt) << text;
-      EXPECT_EQ(told.cached, cached) << text;
-      EXPECT_EQ(told.output, output) << text;
-      EXPECT_EQ(told.per_second, per_second) << text;
+    for (const auto& counted : {stream.tokens(), whole.tokens()}) {
+      EXPECT_EQ(counted.prompt, prompt) << text;
+      EXPECT_EQ(counted.cached, cached) << text;
+      EXPECT_EQ(counted.output, output) << text;
+      EXPECT_EQ(counted.per_second, per_second) << text;
     }
   }
 }

@@ -33,15 +33,15 @@ ChoicePiece choice_of(View choice) {
                     .finish_reason = text_of(choice, "finish_reason"),
                     .stopping_word = text_of(choice, "stopping_word")};
   if (const auto tokens = choice.find("logprobs").find("content"); !tokens.empty()) piece.logprobs = tokens.text();
-  auto said = choice.find("delta");
-  if (!said.is_object()) said = choice.find("message");
-  if (!said.is_object()) {
+  auto message = choice.find("delta");
+  if (!message.is_object()) message = choice.find("message");
+  if (!message.is_object()) {
     piece.content = text_of(choice, "text");
     return piece;
   }
-  piece.content = text_of(said, "content");
-  piece.reasoning = text_of(said, "reasoning_content");
-  said.find("tool_calls").each_element([&](View tool) {
+  piece.content = text_of(message, "content");
+  piece.reasoning = text_of(message, "reasoning_content");
+  message.find("tool_calls").each_element([&](View tool) {
     piece.tools.push_back(tool_of(tool, static_cast<std::uint32_t>(piece.tools.size())));
   });
   return piece;

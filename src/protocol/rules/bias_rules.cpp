@@ -19,19 +19,19 @@ constexpr std::size_t kMaxBiased = 16384;
 // A text has at most as many tokens as bytes.
 std::size_t weight(std::string_view text) { return std::max<std::size_t>(1, text.size()); }
 
-bool fits(View bias, double most) {
+bool fits(View bias, double max) {
   const auto kind = bias.kind();
   if (kind == json::Kind::boolean) return !bias.as_bool();
-  return (kind == json::Kind::integer || kind == json::Kind::number) && std::abs(bias.as_number()) <= most;
+  return (kind == json::Kind::integer || kind == json::Kind::number) && std::abs(bias.as_number()) <= max;
 }
 
 // Whether [token, bias] is valid; adds the token's weight.
-bool fits_pair(View pair, double most, std::size_t& biased) {
+bool fits_pair(View pair, double max, std::size_t& biased) {
   std::size_t at = 0;
   bool fine = pair.size() == 2;
   pair.each_element([&](View value) {
     if (at++ > 0) {
-      fine = fine && fits(value, most);
+      fine = fine && fits(value, max);
     } else if (value.is_string()) {
       biased += weight(value.as_string());
     } else {
@@ -42,22 +42,22 @@ bool fits_pair(View pair, double most, std::size_t& biased) {
   return fine;
 }
 
-Result<> check_biases(View biases, const Path& path, double most) {
+Result<> check_biases(View biases, const Path& path, double max) {
   Result<> result;
   std::size_t biased = 0;
   const auto wrong = [&](View value) {
     auto where = path.text();
-    auto message = fmt::format("'{}' must map tokens to numbers between {} and {} (or false), not to {}", where, -most,
-                               most, value.excerpt());
+    auto message = fmt::format("'{}' must map tokens to numbers between {} and {} (or false), not to {}", where, -max,
+                               max, value.excerpt());
     result = fail(errc::bad_value, std::move(message), std::move(where));
     return false;
   };
   biases.each_member([&](std::string_view name, View value) {
     if (value.is_null()) return true;
     biased += token_number(name) ? 1 : weight(name);
-    return fits(value, most) || wrong(value);
+    return fits(value, max) || wrong(value);
   });
-  biases.each_element([&](View pair) { return fits_pair(pair, most, biased) || wrong(pair); });
+  biases.each_element([&](View pair) { return fits_pair(pair, max, biased) || wrong(pair); });
   if (!result || biased <= kMaxBiased) return result;
   auto where = path.text();
   auto message = fmt::format("'{}' is for {} tokens (a text counts its bytes), at most {} are allowed: use a grammar",

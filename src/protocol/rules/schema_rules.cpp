@@ -45,8 +45,8 @@ class Schema {
     auto where = path_.text();
     result_ = fail(errc::bad_value, fmt::format("'{}' {}", where, reason), where);
   }
-  void limit(std::string_view what, std::size_t have, std::size_t most, std::string_view instead) {
-    if (have > most) refuse(fmt::format("has {} {}, at most {} are allowed: {}", have, what, most, instead));
+  void limit(std::string_view what, std::size_t have, std::size_t max, std::string_view instead) {
+    if (have > max) refuse(fmt::format("has {} {}, at most {} are allowed: {}", have, what, max, instead));
   }
 
   void visit(View node, Place place) {

@@ -5,14 +5,14 @@ namespace corral::residency {
 void Downsizer::downsize(Instance& instance, const Step& step) {
   lifecycle_.move(instance, InstanceState::downsizing);
   instance.downsize_asked = true;
-  instance.downsize_told = step.time();
+  instance.downsize_sent = step.time();
   instance.downsize_crossed = false;
   step.act(Downsize{instance.id});
 }
 
 void Downsizer::give_up_overdue(const Step& step) {
   for (const auto& [id, instance] : state_.instances) {
-    if (!instance->downsize_asked || step.time() - instance->downsize_told < state_.settings.memory_wait) continue;
+    if (!instance->downsize_asked || step.time() - instance->downsize_sent < state_.settings.memory_wait) continue;
     if (instance->state == InstanceState::downsizing) refused(*instance);
     if (instance->state != InstanceState::evicting) tickets_.reclaimed(*instance, Reclaimed::nothing, step);
   }

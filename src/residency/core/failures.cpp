@@ -43,7 +43,7 @@ void Failures::end_lent_load(Instance& load, LoadFault fault, const Error& error
   if (worth_a_retry(fault) && !load.spec->once)
     note_failure(model.lent_failure, state_.settings, *load.spec, error.message, step.time());
   if (!load.waiters.empty()) {
-    const Waiter& newest = newest_wish(load);
+    const Waiter& newest = newest_waiter(load);
     if (model.pending == nullptr) LoadQueue::follow(queue_.enqueue(newest.spec, step.now), newest);
     waiters_.move_to_front(load, *model.pending);
   }
@@ -54,9 +54,9 @@ void Failures::end_last_attempt(Instance& load, LoadFault fault, const Error& er
   Model& model = state_.models[load.spec->name];
   const std::uint64_t options = load.spec->options;
   Instance* again = model.pending;  // requested after the unload
-  const bool told = waiters_.reject_askers(load, options, error, step);
+  const bool any_rejected = waiters_.reject_askers(load, options, error, step);
   reject_cooling(load, step);  // before a failure of these options replaces the record of others
-  if (told && worth_a_retry(fault))
+  if (any_rejected && worth_a_retry(fault))
     note_failure(model.failure, state_.settings, *load.spec, error.message, step.time());
   bool undecided = again != nullptr && again->spec->options == options;
   // The options of these waiters haven't failed yet.
@@ -97,7 +97,7 @@ void Failures::reject_cooling(Instance& load, const Step& step) {
 void Failures::fall_back(Instance& load, const Step& step) {
   preflight_.drop(load, step);
   while (!load.waiters.empty()) {
-    const Waiter newest = newest_wish(load);
+    const Waiter newest = newest_waiter(load);
     const Model& model = state_.models[newest.spec->name];
     const auto cooling = newest.wants_lease ? cooling_down(model, *newest.spec, step.time()) : std::nullopt;
     if (cooling) {

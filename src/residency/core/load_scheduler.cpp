@@ -99,8 +99,8 @@ bool LoadScheduler::add_victims(const Instance& load, const EvictionPlan& plan, 
     if (!overdue && !judged && !goes_on && !(recalls && is_peers_only(instance))) continue;
     // No new eviction for memory by an old sample, or while a load runs.
     const bool begins = instance.state != InstanceState::draining && instance.state != InstanceState::evicting;
-    const bool guessed = plan.stale || state_.loader != nullptr || others_go;
-    if (begins && guessed && victim.reason == StopReason::memory) continue;
+    const bool uncertain = plan.stale || state_.loader != nullptr || others_go;
+    if (begins && uncertain && victim.reason == StopReason::memory) continue;
     if (begins && !fresh) {
       check = true;
       continue;

@@ -49,9 +49,9 @@ bool ProcessEvents::end(InstanceId id, const InstanceDied& death, const Step& st
                       "model");
     failures_.end_load(*instance, LoadFault::deadline, error, step);
   } else {
-    const bool was_told = instance->state == InstanceState::evicting;
+    const bool was_stopped = instance->state == InstanceState::evicting;
     failures_.note_end(*instance, death, step);
-    lifecycle_.remove(*instance, was_told ? InstanceState::gone : InstanceState::failed, step);
+    lifecycle_.remove(*instance, was_stopped ? InstanceState::gone : InstanceState::failed, step);
   }
   return true;
 }

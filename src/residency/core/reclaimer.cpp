@@ -59,13 +59,13 @@ bool Reclaimer::relieve_pressure(const std::vector<PoolSample>& seen, const Step
     return instance.eviction.auto_evict && !state_.pinned(instance) &&
            step.time() - loaded >= state_.settings.pressure_grace;
   };
-  std::vector<Reclaim> shrinking;
+  std::vector<Reclaim> downsizes;
   std::vector<Reclaim> choice;
   for (Instance* instance : by_score(state_, step.time(), open)) {
-    if (may_downsize(state_, *instance)) shrinking.push_back({instance, true});
+    if (may_downsize(state_, *instance)) downsizes.push_back({instance, true});
     choice.push_back({instance, false});
   }
-  ReclaimPlan found = cover(state_.memory, needed, shrinking);
+  ReclaimPlan found = cover(state_.memory, needed, downsizes);
   if (!found.enough) {
     // Only if evictions give more than downsizing does.
     ReclaimPlan more = cover(state_.memory, needed, choice);
@@ -99,8 +99,8 @@ PoolBytes Reclaimer::excess(const std::vector<PoolSample>& seen) const {
     const std::int64_t free = state_.memory.pools()[i].expected + pending[i];
     const bool above = is_above(seen[i].total, static_cast<std::int64_t>(seen[i].available));
     if (!above || !is_above(seen[i].total, free)) continue;
-    const double most = settings.auto_evict_threshold_pct - settings.pressure_relief;
-    excess[i] = static_cast<std::int64_t>(static_cast<double>(seen[i].total) * (1 - most)) - free;
+    const double max = settings.auto_evict_threshold_pct - settings.pressure_relief;
+    excess[i] = static_cast<std::int64_t>(static_cast<double>(seen[i].total) * (1 - max)) - free;
   }
   return excess;
 }

@@ -7,7 +7,7 @@
 
 namespace corral::residency {
 
-const Waiter& newest_wish(const Instance& load) {
+const Waiter& newest_waiter(const Instance& load) {
   const auto& waiters = load.waiters;
   const auto newest = std::ranges::find(waiters.rbegin(), waiters.rend(), false, &Waiter::wants_lease);
   return newest == waiters.rend() ? waiters.back() : *newest;
@@ -59,13 +59,13 @@ void Waiters::serve(Instance& from, Instance& with, bool only_leases, const Step
   from.waiters = std::move(rest);
 }
 
-bool Waiters::reject_if(Instance& load, auto whom, const Error& error, const Step& step) {
+bool Waiters::reject_if(Instance& load, auto predicate, const Error& error, const Step& step) {
   for (const Waiter& waiter : load.waiters) {
-    if (!whom(waiter)) continue;
+    if (!predicate(waiter)) continue;
     state_.waiting.erase(waiter.ticket);
     step.reject(waiter.ticket, error);
   }
-  const bool any = std::erase_if(load.waiters, whom) > 0;
+  const bool any = std::erase_if(load.waiters, predicate) > 0;
   state_.revision += any;
   return any;
 }

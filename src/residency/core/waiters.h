@@ -35,7 +35,7 @@ class Waiters {
 
  private:
   void move(Instance& from, Instance& to, std::vector<Waiter>::iterator where);
-  bool reject_if(Instance& load, auto whom, const Error& error, const Step& step);
+  bool reject_if(Instance& load, auto predicate, const Error& error, const Step& step);
 
   State& state_;
   Lifecycle& lifecycle_;
@@ -45,6 +45,6 @@ class Waiters {
 
 // The waiter whose options the load takes if its own fail: the newest explicit load, else the newest request.
 // Precondition: there is a waiter.
-const Waiter& newest_wish(const Instance& load);
+const Waiter& newest_waiter(const Instance& load);
 
 }  // namespace corral::residency

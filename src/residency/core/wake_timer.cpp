@@ -44,7 +44,7 @@ std::optional<MonoTime> WakeTimer::next(MonoTime now) const {
     const bool holds = instance->state == InstanceState::evicting && !state_.queue.empty();
     if (holds) consider(instance->stopping_since + settings.slow_stop_after);
     const bool shrinks = instance->downsize_asked && !(state_.queue.empty() && state_.reliefs.empty());
-    if (shrinks) consider(instance->downsize_told + settings.memory_wait);
+    if (shrinks) consider(instance->downsize_sent + settings.memory_wait);
   }
   return wake;
 }

@@ -24,7 +24,7 @@ Error interrupted() { return {make_error_code(errc::shutting_down), "the server 
 
 ActiveRequest::ActiveRequest(RequestTable& table, async::Executor executor, RequestView about, ModelType type)
     : table_(table), executor_(executor), about_(std::move(about)), type_(type), since_(table.clock_.now()) {
-  const std::scoped_lock lock(table_.mutex_);
+  const MutexLock lock(table_.mutex_);
   number_ = ++table_.last_number_;
   table_.requests_.emplace(number_, this);
   if (table_.interrupted_) order_stop();
@@ -32,7 +32,7 @@ ActiveRequest::ActiveRequest(RequestTable& table, async::Executor executor, Requ
 
 ActiveRequest::~ActiveRequest() {
   {
-    const std::scoped_lock lock(table_.mutex_);
+    const MutexLock lock(table_.mutex_);
     table_.requests_.erase(number_);
   }
   if (about_.kind != RequestKind::inference) return;
@@ -55,7 +55,7 @@ void ActiveRequest::start(const NodeRef& node) {
   if (started_.load() == MonoTime::max()) started_.store(table_.clock_.now());
   if (placed_) placed_(node);
   if (node == node_) return;
-  const std::scoped_lock lock(table_.mutex_);
+  const MutexLock lock(table_.mutex_);
   node_ = node;
 }
 
@@ -63,7 +63,7 @@ std::vector<RequestView> RequestTable::list() const {
   const auto now = clock_.now();
   const auto since = [](MonoTime from, MonoTime to) { return std::chrono::duration_cast<Millis>(to - from); };
   std::vector<RequestView> all;
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const auto& [number, request] : requests_) {
     const auto started = request->started_.load();
     auto& view = all.emplace_back(request->about_);
@@ -77,7 +77,7 @@ std::vector<RequestView> RequestTable::list() const {
 
 std::size_t RequestTable::cancel(const RequestId& id, const std::optional<OwnerId>& owner) {
   std::size_t found = 0;
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const auto& [number, request] : requests_) {
     if (request->about_.id != id || (owner && request->about_.owner != *owner)) continue;
     ++found;
@@ -87,7 +87,7 @@ std::size_t RequestTable::cancel(const RequestId& id, const std::optional<OwnerI
 }
 
 void RequestTable::interrupt() {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   interrupted_ = true;
   for (const auto& [number, request] : requests_) request->order_stop();
 }

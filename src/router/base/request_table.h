@@ -7,7 +7,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/model_type.h"
+#include "base/mutex.h"
 #include "base/named.h"
 #include "router/base/identities.h"
 
@@ -143,9 +143,9 @@ class RequestTable {
   const Clock& clock_;
   const std::function<void(RequestEnd)> ended_;
   std::atomic<bool> interrupted_ = false;
-  mutable std::mutex mutex_;
-  std::uint64_t last_number_ = 0;
-  std::map<std::uint64_t, ActiveRequest*> requests_;
+  mutable Mutex mutex_;
+  std::uint64_t last_number_ GUARDED_BY(mutex_) = 0;
+  std::map<std::uint64_t, ActiveRequest*> requests_ GUARDED_BY(mutex_);
 };
 
 }  // namespace corral::router

@@ -23,7 +23,7 @@ struct UpstreamExit {
   std::string how;           // text for users
   std::uint64_t number = 0;  // of the upstream; unique within one LeaseProvider
   std::size_t requests = 0;  // that it worked on; 0: they are not the cause, for example if it was stopped
-  bool told = false;         // it was stopped on purpose; false if unknown
+  bool intentional = false;  // it was stopped on purpose; false if unknown
   std::shared_ptr<const backends::LastWork> work = {};  // null: unknown
 };
 

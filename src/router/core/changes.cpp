@@ -31,13 +31,13 @@ class Differ {
 
   void came(const InstanceSnapshot& instance) {
     urgent();
-    tell_move(instance, InstanceState::queued);
+    notify_move(instance, InstanceState::queued);
     add(LoadChanged{.spec = instance.spec, .stage = LoadStage::started, .attempt = instance.attempt, .error = {}});
-    if (!instance.loads) tell_finished(instance);
+    if (!instance.loads) notify_finished(instance);
   }
 
   void stayed(const InstanceSnapshot& before, const InstanceSnapshot& after) {
-    if (before.loads && !after.loads) tell_finished(after);
+    if (before.loads && !after.loads) notify_finished(after);
     if (before.loads && after.loads && before.progress != after.progress) {
       add(LoadChanged{.spec = after.spec,
                       .stage = LoadStage::progress,
@@ -45,7 +45,7 @@ class Differ {
                       .progress = after.progress,
                       .error = {}});
     }
-    if (before.state != after.state || before.leases != after.leases) tell_move(after, before.state);
+    if (before.state != after.state || before.leases != after.leases) notify_move(after, before.state);
     if (!(serves(before.state) && serves(after.state)) && before.state != after.state) urgent();
     if (before.pinned != after.pinned) {
       urgent();
@@ -77,7 +77,7 @@ class Differ {
   Changes take() { return std::move(changes_); }
 
  private:
-  void tell_move(const InstanceSnapshot& instance, InstanceState from) {
+  void notify_move(const InstanceSnapshot& instance, InstanceState from) {
     add(InstanceChanged{.spec = instance.spec,
                         .from = from,
                         .to = instance.state,
@@ -87,7 +87,7 @@ class Differ {
                         .requests = instance.leases,
                         .idle_next = instance.idle_next});
   }
-  void tell_finished(const InstanceSnapshot& instance) {
+  void notify_finished(const InstanceSnapshot& instance) {
     add(LoadChanged{.spec = instance.spec,
                     .stage = LoadStage::finished,
                     .attempt = instance.attempt,

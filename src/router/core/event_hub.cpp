@@ -63,7 +63,7 @@ std::vector<NoticePtr> EventHub::states() const {
   return all;
 }
 
-void EventHub::tell(NoticePtr notice) {
+void EventHub::notify(NoticePtr notice) {
   if (!closed_ && tracking()) publish(std::move(notice));
 }
 

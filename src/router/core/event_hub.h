@@ -53,7 +53,7 @@ class EventHub {
   // Current states of the attached sources.
   std::vector<NoticePtr> states() const;
   // Publishes a notice of another source. Cheap without readers.
-  void tell(NoticePtr notice);
+  void notify(NoticePtr notice);
   // Why the instance will be missing in the next snapshot.
   void note(residency::InstanceId instance, Error cause);
   // Ends all readers, also later ones.

@@ -38,7 +38,7 @@ struct ForwardRequest {
   // The sender is a peer, which decides about repeats: here it is sent once, and its errors have a ForwardFailure.
   bool once = false;
   // Formats the error event of a failed stream.
-  std::string (*told)(const Error& error) = framed_error;
+  std::string (*format_error)(const Error& error) = framed_error;
 
   static std::string framed_error(const Error& error) { return protocol::sse_error_event(error); }
   std::string_view path() const { return protocol::row_of(ask).path; }

@@ -73,13 +73,13 @@ async::Task<Result<std::string_view>> ForwardedStream::next_piece() {
 
 std::string_view ForwardedStream::passed(std::string_view piece) {
   const auto events = cutter_.feed(piece);
-  started_ = started_ || http::says_something(events);
+  started_ = started_ || http::has_events(events);
   watch_.feed(events);
   return events;
 }
 
 std::string_view ForwardedStream::end_with(const Error& error) {
-  last_words_ = attempts_->request().told(error);
+  last_words_ = attempts_->request().format_error(error);
   finish(error.code == errc::cancelled ? Outcome::cancelled : Outcome::failed);
   return last_words_;
 }

@@ -70,13 +70,13 @@ async::Task<Result<http::Response>> Forwarder::streamed(AttemptsPtr attempts, Ac
         std::make_unique<ForwardedStream>(std::move(attempts), std::move(active), silence, std::nullopt));
   }
   if (!*answer) co_return std::unexpected(answer->error());
-  auto& told = **answer;
-  if (told.head.status != 200) co_return std::move(told);
-  if (!is_json(told.head) && !is_events(told.head))
-    co_return passed_on(std::move(told), attempts->take_lease(), std::move(active));
-  http::Response response{std::move(told.head), {}};
+  auto& received = **answer;
+  if (received.head.status != 200) co_return std::move(received);
+  if (!is_json(received.head) && !is_events(received.head))
+    co_return passed_on(std::move(received), attempts->take_lease(), std::move(active));
+  http::Response response{std::move(received.head), {}};
   response.body = http::Body(
-      std::make_unique<ForwardedStream>(std::move(attempts), std::move(active), silence, std::move(told.body)));
+      std::make_unique<ForwardedStream>(std::move(attempts), std::move(active), silence, std::move(received.body)));
   co_return response;
 }
 

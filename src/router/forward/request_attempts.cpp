@@ -109,7 +109,8 @@ LeaseRequest RequestAttempts::lease_request() const {
 
 Result<http::Response> RequestAttempts::refused(const Error& error) const {
   // An engine has already read and answered it.
-  if (const auto* said = error.fact<RefusedRequest>()) return http::Response::json(said->status, said->body);
+  if (const auto* rejection = error.fact<RefusedRequest>())
+    return http::Response::json(rejection->status, rejection->body);
   Error refusal = passed_by_.value_or(error);
   if (request_.once) refusal.facts = ForwardFailure{.unbegun = true, .ending = {}};
   return std::unexpected(std::move(refusal));

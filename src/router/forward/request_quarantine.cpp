@@ -24,7 +24,7 @@ RequestQuarantine::Key RequestQuarantine::key_of(const ModelName& model, std::st
 
 std::optional<Millis> RequestQuarantine::quarantined(Key key) {
   const auto now = clock_.now();
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = suspects_.find(key);
   if (found == suspects_.end() || found->second.off_until <= now) return std::nullopt;
   return std::chrono::ceil<Millis>(found->second.off_until - now);
@@ -32,7 +32,7 @@ std::optional<Millis> RequestQuarantine::quarantined(Key key) {
 
 bool RequestQuarantine::note(Key key, const UpstreamExit& ending) {
   const auto now = clock_.now();
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   forget_old(now);
   Suspect& suspect = suspects_[key];
   any_ = true;
@@ -47,7 +47,7 @@ bool RequestQuarantine::note(Key key, const UpstreamExit& ending) {
 }
 
 void RequestQuarantine::forget(Key key) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   suspects_.erase(key);
 }
 

@@ -12,11 +12,11 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/named.h"
 #include "router/base/upstream.h"
 
@@ -46,12 +46,12 @@ class RequestQuarantine {
     MonoTime off_until{};
     MonoTime last_end{};
   };
-  void forget_old(MonoTime now);
+  void forget_old(MonoTime now) REQUIRES(mutex_);
 
   const Clock& clock_;
   std::atomic<bool> any_ = false;
-  std::mutex mutex_;
-  std::map<Key, Suspect> suspects_;
+  Mutex mutex_;
+  std::map<Key, Suspect> suspects_ GUARDED_BY(mutex_);
 };
 
 }  // namespace corral::router

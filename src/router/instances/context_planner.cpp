@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "backends/context_guess.h"
+#include "backends/context_prediction.h"
 #include "residency/instance_state.h"
 
 namespace corral::router {
@@ -95,9 +95,9 @@ ModelContext ContextPlanner::predicted(const models::ModelInfo& model, const bac
   context.asked = resolved->options.ctx_size.value_or(-1);
   context.usable = resolved->backend->context(model, resolved->options, free == 0 ? 0 : free + comes_back);
   const auto estimate = resolved->backend->known_estimate(model, resolved->options);
-  context.memory = estimate ? estimate->total() : backends::guessed_memory(model, resolved->options);
-  context.cache = backends::guessed_cache(model, resolved->options);
-  context.compute = backends::guessed_buffers(model, resolved->options);
+  context.memory = estimate ? estimate->total() : backends::estimated_memory(model, resolved->options);
+  context.cache = backends::estimated_cache(model, resolved->options);
+  context.compute = backends::estimated_buffers(model, resolved->options);
   context.predicted = estimate.has_value();
   if (estimate) {
     context.cache = context.compute = 0;
@@ -145,7 +145,7 @@ std::optional<OptionPatch> ContextPlanner::patch_for(const backends::ModelPtr& m
   return patch;
 }
 
-std::uint64_t ContextPlanner::most(const backends::ModelPtr& model) const {
+std::uint64_t ContextPlanner::max(const backends::ModelPtr& model) const {
   const RunningInstance* running = processes_.resident(model->name);
   return std::max(running != nullptr ? running->context_window : 0, by_itself(model, running));
 }

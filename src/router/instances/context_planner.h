@@ -31,7 +31,7 @@ class ContextPlanner {
   // The options of a load that gives a conversation `tokens`; empty: the usual load is enough.
   std::optional<OptionPatch> patch_for(const backends::ModelPtr& model, std::uint64_t tokens) const;
   // The largest context: that of the loaded model, or of a load with its last requested options.
-  std::uint64_t most(const backends::ModelPtr& model) const;
+  std::uint64_t max(const backends::ModelPtr& model) const;
 
  private:
   std::map<ModelType, std::uint64_t> comes_back() const;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "base/recipe.h"
 
 namespace corral::router {
 
@@ -32,7 +31,7 @@ void MemoryReporter::on(const residency::WatchMemory& action) {
 async::Task<void> MemoryReporter::look_at(LoadSpec& spec) {
   const Device machine = sampler_ == nullptr ? Device::cpu : co_await sampler_->devices();
   spec.device = spec.backend->device(*spec.model, spec.load_options, machine);
-  spec.npu = npu_use(spec.recipe, spec.device);
+  spec.npu = options_.recipes().npu_use(spec.recipe, spec.device);
   spec.memory = co_await memory_of(spec);
 }
 

@@ -5,14 +5,15 @@
 #include "router/core/core_driver.h"
 #include "router/instances/memory_sampler.h"
 #include "router/instances/running_instance.h"
+#include "router/options/model_options.h"
 
 namespace corral::router {
 
 class MemoryReporter {
  public:
   // `sampler` nullptr: free memory is unknown, and no rule of memory applies.
-  MemoryReporter(async::Executor home, CoreDriver& driver, MemorySampler* sampler)
-      : driver_(driver), sampler_(sampler), tasks_(home) {}
+  MemoryReporter(async::Executor home, CoreDriver& driver, const ModelOptions& options, MemorySampler* sampler)
+      : driver_(driver), options_(options), sampler_(sampler), tasks_(home) {}
 
   void on(const residency::SampleMemory& action);
   void on(const residency::WatchMemory& action);
@@ -31,6 +32,7 @@ class MemoryReporter {
   async::Task<residency::MemoryUse> memory_of(const LoadSpec& spec);
 
   CoreDriver& driver_;
+  const ModelOptions& options_;
   MemorySampler* const sampler_;
   async::TaskGroup tasks_;
 };

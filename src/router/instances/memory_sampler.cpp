@@ -38,7 +38,8 @@ async::Task<Device> DeviceMemorySampler::devices() {
 }
 
 void DeviceMemorySampler::watch(OnSample on_sample) {
-  monitor_.watch(kInterval, [tell = std::move(on_sample)](const device::MemoryPools& pools) { tell(sampled(pools)); });
+  monitor_.watch(kInterval,
+                 [on_pools = std::move(on_sample)](const device::MemoryPools& pools) { on_pools(sampled(pools)); });
 }
 
 async::Task<residency::MemoryUse> DeviceMemorySampler::use_of(MemoryEstimate estimate) {

@@ -73,8 +73,8 @@ std::uint64_t context_at_least(const LoadSpec& spec) {
   const auto asked = std::min(spec.load_options.ctx_size.value_or(-1), backends::context_of_request(spec.load_options));
   const auto trained = spec.model->traits.context_length;
   const auto first = static_cast<std::uint64_t>(kFirstContext);
-  const std::uint64_t most = asked > 0 ? static_cast<std::uint64_t>(asked) : first;
-  return std::min(most, trained == 0 ? first : trained);
+  const std::uint64_t max = asked > 0 ? static_cast<std::uint64_t>(asked) : first;
+  return std::min(max, trained == 0 ? first : trained);
 }
 
 bool is_plain(const AskedRequest& asked, std::uint64_t context) {

@@ -25,7 +25,7 @@ residency::LoadFault fault_of(const Error& error) {
 }
 
 // For tasks whose end the core must learn in any case: rethrows a cancellation, logs other failures.
-void tell_failure(const std::exception_ptr& failure, const char* what, const std::string& name) {
+void log_failure(const std::exception_ptr& failure, const char* what, const std::string& name) {
   if (is_cancellation(failure)) std::rethrow_exception(failure);
   log::error("router", "{} of {} failed: {}", what, name, words_of(failure));
 }
@@ -145,17 +145,17 @@ void ProcessManager::end(const std::shared_ptr<RunningInstance>& running, const 
 async::Task<void> ProcessManager::run_load(std::shared_ptr<RunningInstance> running) {
   std::exception_ptr failure;
   try {
-    auto lived = life(running);
+    auto lived = run(running);
     co_await std::move(lived);
   } catch (...) {
     failure = std::current_exception();
   }
   if (!failure) co_return;
-  tell_failure(failure, "the life", running->spec->name.value());
+  log_failure(failure, "the life", running->spec->name.value());
   if (!running->stopping) end(running, "stop", Millis(0));  // its end would stay unnoticed
 }
 
-async::Task<void> ProcessManager::life(std::shared_ptr<RunningInstance> running) {
+async::Task<void> ProcessManager::run(std::shared_ptr<RunningInstance> running) {
   backends::WrappedServer::Hooks hooks;
   hooks.progress = [this, weak = std::weak_ptr(running)](double fraction) {
     const auto alive = weak.lock();
@@ -239,7 +239,7 @@ async::Task<void> ProcessManager::give_up(std::shared_ptr<RunningInstance> runni
   } catch (...) {
     failure = std::current_exception();
   }
-  if (failure) tell_failure(failure, "the end", running->spec->name.value());
+  if (failure) log_failure(failure, "the end", running->spec->name.value());
   forget(running);
   driver_.dispatch(residency::InstanceStopped{running->id});
 }
@@ -270,7 +270,7 @@ async::Task<void> ProcessManager::downsize(std::shared_ptr<RunningInstance> runn
   } catch (...) {
     failure = std::current_exception();
   }
-  if (failure) tell_failure(failure, "the downsizing", running->spec->name.value());
+  if (failure) log_failure(failure, "the downsizing", running->spec->name.value());
   if (!done) co_return driver_.dispatch(residency::DownsizeFailed{running->id});
   log::info("router", "{} is downsized: its KV cells and compute memory are free", running->spec->name.value());
   driver_.dispatch(residency::Downsized{running->id});

@@ -51,7 +51,7 @@ class ProcessManager {
 
  private:
   async::Task<void> run_load(std::shared_ptr<RunningInstance> running);
-  async::Task<void> life(std::shared_ptr<RunningInstance> running);
+  async::Task<void> run(std::shared_ptr<RunningInstance> running);
   void load_failed(const std::shared_ptr<RunningInstance>& running, Error error);
   void died(const std::shared_ptr<RunningInstance>& running);
   async::Task<void> downsize(std::shared_ptr<RunningInstance> running);

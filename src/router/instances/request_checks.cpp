@@ -111,8 +111,8 @@ async::Task<void> RequestChecks::live(CheckerPtr checker) {
 async::Task<Result<>> RequestChecks::check(std::shared_ptr<const LoadSpec> spec,
                                            std::shared_ptr<const AskedRequest> asked) {
   auto checking = checked(*spec, *asked);
-  auto said = co_await async::with_timeout(timers_, kCheckPatience, std::move(checking));
-  co_return said ? std::move(*said) : Result<>();
+  auto outcome = co_await async::with_timeout(timers_, kCheckPatience, std::move(checking));
+  co_return outcome ? std::move(*outcome) : Result<>();
 }
 
 async::Task<Result<>> RequestChecks::checked(const LoadSpec& spec, const AskedRequest& asked) {

@@ -22,7 +22,7 @@ class RequestChecksTest : public RouterTest {
     checker().finish_load();
     settle();
   }
-  void say(unsigned status, const char* body) {
+  void reply(unsigned status, const char* body) {
     checker().request().answer(status, body);
     settle();
   }
@@ -33,7 +33,7 @@ TEST_F(RequestChecksTest, WhatIsWrongIsToldAndNobodyGoes) {
   be_ready();
   EXPECT_EQ(checker().request().body(), kTools);
   EXPECT_EQ(checker().request().head().path(), "/v1/chat/completions");
-  say(400, kWrong);
+  reply(400, kWrong);
   ASSERT_TRUE(answer.done());
   EXPECT_EQ(answer.get().head.status, 400u);
   EXPECT_EQ(answer.get().body.text(), kWrong);
@@ -46,7 +46,7 @@ TEST_F(RequestChecksTest, AStreamThatBeganHearsItAsItsError) {
   pass(1000ms);
   auto read = reader(answer);
   be_ready();
-  say(400, kWrong);
+  reply(400, kWrong);
   EXPECT_TRUE(read.ended());
   EXPECT_THAT(read.text(), HasSubstr("no such rule"));
   EXPECT_THAT(resident(), ElementsAre("a"));
@@ -55,7 +55,7 @@ TEST_F(RequestChecksTest, AStreamThatBeganHearsItAsItsError) {
 TEST_F(RequestChecksTest, ARequestWithNothingWrongLoadsItsModel) {
   auto answer = forward("b", false, kTools);
   be_ready();
-  say(503, kFine);
+  reply(503, kFine);
   EXPECT_EQ(backend.loads("b"), 1u);
 }
 
@@ -91,12 +91,12 @@ TEST_F(RequestChecksTest, OneCheckerServesAllRequestsToItsModelAndEndsWhenIdle) 
 TEST_F(RequestChecksTest, ACheckerThatEndedWhileItWasIdleIsReplaced) {
   auto first = forward("b", false, kTools);
   be_ready();
-  say(400, kWrong);
+  reply(400, kWrong);
   checker().die();
   auto second = forward("b", false, kTools);
   EXPECT_EQ(checkers(), 2u);
   be_ready();
-  say(503, kFine);
+  reply(503, kFine);
   EXPECT_EQ(backend.loads("b"), 1u);
 }
 

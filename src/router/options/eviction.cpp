@@ -28,11 +28,11 @@ backends::LoadOptions options_of(const residency::EvictionSettings& eviction) {
   return options;
 }
 
-void keep_for(OptionPatch& said, Millis idle, const residency::EvictionSettings& now) {
-  std::erase_if(said.unset, [](const auto* option) {
+void keep_for(OptionPatch& patch, Millis idle, const residency::EvictionSettings& now) {
+  std::erase_if(patch.unset, [](const auto* option) {
     return option->key == "auto_evict" || option->key == "evict_idle_timeout" || option->key == "downsize_idle_timeout";
   });
-  auto& set = said.set;
+  auto& set = patch.set;
   if (idle < Millis(0)) {
     set.auto_evict = false;
     return;

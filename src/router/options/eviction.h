@@ -12,7 +12,7 @@ residency::EvictionSettings eviction_of(const backends::LoadOptions& options);
 // The same as options; -1 s for never.
 backends::LoadOptions options_of(const residency::EvictionSettings& eviction);
 
-// Adds the idle time of ModelRouter::keep to the options `said` of a load. `now`: the settings without it.
-void keep_for(OptionPatch& said, Millis idle, const residency::EvictionSettings& now);
+// Adds the idle time of ModelRouter::keep to the options `patch` of a load. `now`: the settings without it.
+void keep_for(OptionPatch& patch, Millis idle, const residency::EvictionSettings& now);
 
 }  // namespace corral::router

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "base/recipe.h"
 #include "config/load/ollama_options.h"
 #include "router/base/errors.h"
 #include "router/options/eviction.h"
@@ -19,8 +18,8 @@ constexpr std::uint64_t kSlowDiskBytesPerMilli = 50'000;
 
 Millis default_deadline(Bytes size) { return kLoadDeadlineBase + Millis(size.value() / kSlowDiskBytesPerMilli); }
 
-Error not_installed(const models::ModelInfo& model) {
-  const Recipe* const recipe = find_recipe(model.recipe);
+Error not_installed(const models::ModelInfo& model, const RecipeTable& recipes) {
+  const Recipe* const recipe = recipes.find(model.recipe);
   const auto needs = recipe && !recipe->program.empty()
                          ? fmt::format("needs the program '{}', for which this server has no backend", recipe->program)
                          : std::string("is unknown");
@@ -38,11 +37,11 @@ backends::LoadOptions came_with(const models::ModelInfo& model) {
 
 // Adds the configured options of this model alone.
 backends::LoadOptions of_model(const std::vector<backends::Backend*>& all, const ModelName& model,
-                               backends::LoadOptions said) {
+                               backends::LoadOptions requested) {
   for (const auto* backend : all) {
-    if (const auto configured = backend->configured(model)) said = backends::merge(said, *configured);
+    if (const auto configured = backend->configured(model)) requested = backends::merge(requested, *configured);
   }
-  return said;
+  return requested;
 }
 
 }  // namespace
@@ -50,7 +49,7 @@ backends::LoadOptions of_model(const std::vector<backends::Backend*>& all, const
 Result<ModelOptions::Resolved> ModelOptions::resolve(const models::ModelInfo& model,
                                                      const backends::LoadOptions& options) const {
   const auto backend = std::ranges::find(backends_, model.recipe, [](const auto* known) { return known->recipe(); });
-  if (backend == backends_.end()) return std::unexpected(not_installed(model));
+  if (backend == backends_.end()) return std::unexpected(not_installed(model, recipes_));
   auto resolved = (*backend)->resolve(model, options);
   if (!resolved) return std::unexpected(resolved.error());
   return Resolved{*backend, std::move(*resolved)};
@@ -86,11 +85,11 @@ backends::LoadOptions ModelOptions::wanted(const ModelName& model, const OptionP
   return with_defaults(of_model(backends_, model, patch.over(saved_.of(model))));
 }
 
-backends::LoadOptions ModelOptions::with_defaults(const backends::LoadOptions& said,
+backends::LoadOptions ModelOptions::with_defaults(const backends::LoadOptions& requested,
                                                   const backends::LoadOptions& came_with) const {
-  const bool instead = said.llamacpp_args && !said.merge_args.value_or(true);
+  const bool instead = requested.llamacpp_args && !requested.merge_args.value_or(true);
   const auto& configured = instead && without_args_ ? *without_args_ : defaults_;
-  const auto own = backends::merge(config::with_args(said), came_with);
+  const auto own = backends::merge(config::with_args(requested), came_with);
   auto options = backends::merge(own, configured);
   // A context of the model's own is meant for one request: the server's flags divide theirs only.
   if (!own.kv_unified && (own.ctx_size || own.parallel)) options.kv_unified.reset();
@@ -108,7 +107,8 @@ async::Task<Result<OptionReport>> ModelOptions::change(backends::ModelPtr model,
   Result<> there;
   if (const auto tried = resolve(*model, with_defaults(of_model(backends_, model->name, saved_then()), brought))) {
     there = co_await tried->backend->check_files(model, tried->options);
-    if (there && change.dry_run && !change.only_tell) there = co_await tried->backend->preflight(model, tried->options);
+    if (there && change.dry_run && !change.skip_preflight)
+      there = co_await tried->backend->preflight(model, tried->options);
   }
 
   // From here on nothing suspends, so no other code changes the saved options meanwhile.

@@ -7,6 +7,7 @@
 
 #include "backends/option_store.h"
 #include "backends/wrapped_server.h"
+#include "base/recipe_table.h"
 #include "router/core/core_driver.h"
 #include "router/options/load_spec.h"
 #include "router/options/option_report.h"
@@ -27,6 +28,10 @@ class ModelOptions {
   // A further recipe. `backend` must outlive this object.
   void add(backends::Backend& backend) { backends_.push_back(&backend); }
 
+  // For later loads.
+  void use(RecipeTable recipes) { recipes_ = std::move(recipes); }
+  const RecipeTable& recipes() const { return recipes_; }
+
   // Sets the defaults for options that neither the load nor the saved options set. `without_args`: the same without the
   // server's own llamacpp_args. `load_timeout` 0: from the model's size.
   void configure(backends::LoadOptions defaults, std::optional<backends::LoadOptions> without_args,
@@ -40,8 +45,8 @@ class ModelOptions {
   backends::LoadOptions wanted(const models::ModelInfo& model, const OptionPatch& patch) const;
   // The same without the options that came with the model, which never decide its eviction.
   backends::LoadOptions wanted(const ModelName& model, const OptionPatch& patch) const;
-  // Adds the configured options to `said` of model and load. `came_with`: see came_with().
-  backends::LoadOptions with_defaults(const backends::LoadOptions& said,
+  // Adds the configured options to `requested` of model and load. `came_with`: see came_with().
+  backends::LoadOptions with_defaults(const backends::LoadOptions& requested,
                                       const backends::LoadOptions& came_with = {}) const;
   Result<Resolved> resolve(const models::ModelInfo& model, const backends::LoadOptions& options) const;
   // The spec of such a load, without what only its preflight can find. Errors: those of Backend::resolve.
@@ -56,6 +61,7 @@ class ModelOptions {
 
  private:
   std::vector<backends::Backend*> backends_;
+  RecipeTable recipes_;
   backends::OptionStore saved_;
   backends::LoadOptions defaults_;
   std::optional<backends::LoadOptions> without_args_;

@@ -17,9 +17,9 @@ struct OptionPatch {
   // (llamacpp_args) replace the saved flags, and the saved options that they name.
   backends::LoadOptions over(backends::LoadOptions saved) const {
     for (const auto* option : unset) config::unset(*option, saved);
-    const auto said = config::with_args(set);
+    const auto effective = config::with_args(set);
     for (const auto& option : config::load_options()) {
-      if (config::is_set(option, said)) config::unset(option, saved);
+      if (config::is_set(option, effective)) config::unset(option, saved);
     }
     return backends::merge(set, saved);
   }

@@ -24,9 +24,9 @@ struct OptionReport {
 
 struct OptionChange {
   OptionPatch patch = {};
-  bool unset_all = false;  // before the patch is applied
-  bool dry_run = false;    // compute the result only
-  bool only_tell = false;  // in a dry run: known facts only, without a test whether the engine can load it
+  bool unset_all = false;       // before the patch is applied
+  bool dry_run = false;         // compute the result only
+  bool skip_preflight = false;  // in a dry run: known facts only, without a test whether the engine can load it
 
   // A dry run with changes; without changes it only reports the current state.
   bool supposes() const { return dry_run && (unset_all || patch != OptionPatch()); }

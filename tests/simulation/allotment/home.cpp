@@ -39,8 +39,8 @@ void Home::start() {
                       .on_new_view = {}};
   allotter =
       std::make_unique<Allotter>(town.loop_.executor(), std::move(parts), AllotterOptions{.idle_unload = kIdleUnload});
-  told = false;
-  node_state = say();
+  announced = false;
+  node_state = current_state();
   allotter->start();
 }
 
@@ -54,7 +54,7 @@ void Home::stop() {
   used.clear();
   by_hand.clear();
   orders.clear();
-  heard.clear();
+  known_groups.clear();
   losses.clear();
   known.clear();
   taken_back = false;
@@ -90,7 +90,7 @@ void Home::step() {
   }
   if (taken_back && groups() != nullptr && !groups()->granter().grant()) {
     taken_back = false;
-    town.tell(at, [&](mesh::Groups& own) { own.lend(town.memory_of(at)); });
+    town.call_core(at, [&](mesh::Groups& own) { own.lend(town.memory_of(at)); });
   }
   for (const auto& group : hosted())
     if (group.running) used.try_emplace(group.plan.model, now());
@@ -108,8 +108,9 @@ void Home::fidget() {
     if (!group.running || shares.size() < 2 || group.idle_ms < 60'000) continue;
     ++shares.front().layers;
     bool changes = false;
-    town.tell(
-        at, [&](mesh::Groups& own) { changes = own.want(std::move(plan), mesh::PlanCause::told, town.clock_of(at)); });
+    town.call_core(at, [&](mesh::Groups& own) {
+      changes = own.want(std::move(plan), mesh::PlanCause::ordered, town.clock_of(at));
+    });
     if (changes) town.planned(at, group.plan.model);
   }
 }
@@ -121,9 +122,9 @@ std::uint64_t Home::held() const {
   return sum;
 }
 
-std::uint64_t Home::told_memory() const { return town.town_.crowded ? 2 * memory : memory; }
+std::uint64_t Home::reported_memory() const { return town.town_.crowded ? 2 * memory : memory; }
 
-mesh::NodeState Home::say() const {
+mesh::NodeState Home::current_state() const {
   mesh::NodeState made;
   made.name = "n" + std::to_string(at);
   made.role = role;
@@ -152,13 +153,13 @@ mesh::NodeState Home::say() const {
   for (const auto& one : loads) serve(one.model, mesh::ServingState::loading, Millis(0));
   for (const auto& copy : copies)
     made.copying.push_back({Town::key(copy.model).bytes, 0, town.models_[copy.model].bytes, 0, true});
-  const auto all = told_memory();
+  const auto all = reported_memory();
   const auto taken = recalled() ? all : std::min(all, town.booked(at));
   made.memory = {{"cpu", false, all, all - taken, 0, all}};
   for (const auto& [other, one] : known)
     if (one.linked) made.links.push_back({town.nodes_[other].id, 200, 0});
   for (const auto& [model, per_hour] : asked) made.demand.push_back({town.models_[model].name, per_hour});
-  if (allotter) allotter->tell(made);
+  if (allotter) allotter->add_to(made);
   return mesh::rounded(std::move(made));
 }
 
@@ -171,7 +172,7 @@ bool Home::take(unsigned model, std::function<void(Result<>)> done) {
   if (!disk.contains(model) || recalled()) return false;
   if (std::ranges::find(loads, model, &Load::model) != loads.end()) return false;
   const auto need = town.models_[model].bytes;
-  const auto room = [&] { return told_memory() - std::min(told_memory(), town.booked(at)); };
+  const auto room = [&] { return reported_memory() - std::min(reported_memory(), town.booked(at)); };
   for (auto one = lent.begin(); one != lent.end() && room() < need;)
     one = now() - one->second.used >= kQuiet ? lent.erase(one) : std::next(one);
   if (room() < need) return false;
@@ -203,7 +204,7 @@ Result<> Home::copy(const mesh::MeshModel& model) {
   return {};
 }
 
-bool Home::want(mesh::GroupPlan plan, mesh::PlanCause cause, bool told_so) {
+bool Home::want(mesh::GroupPlan plan, mesh::PlanCause cause, bool ordered) {
   const auto model = plan.model;
   if (groups() == nullptr) return false;
   if (!disk.contains(town.model_of(model)))
@@ -212,10 +213,10 @@ bool Home::want(mesh::GroupPlan plan, mesh::PlanCause cause, bool told_so) {
   if (found != groups()->hosted().end() && digest_of(found->second.plan()) != digest_of(plan))
     town.check_reason_to_go(at, model, "planned anew");
   town.nodes_[at].troubled = town.now_;
-  if (told_so) by_hand.insert(model);
+  if (ordered) by_hand.insert(model);
   bool changes = false;
   town.note(fmt::format("  n{} plans {}: {}", at, town.models_[town.model_of(model)].name, in_words(plan.split)));
-  town.tell(at, [&](mesh::Groups& own) { changes = own.want(std::move(plan), cause, town.clock_of(at)); });
+  town.call_core(at, [&](mesh::Groups& own) { changes = own.want(std::move(plan), cause, town.clock_of(at)); });
   if (changes) town.planned(at, model);
   return changes;
 }
@@ -227,7 +228,7 @@ void Home::end(const mesh::ContentKey& model) {
   used.erase(model);
   ++town.ends_;
   town.note(fmt::format("  n{} gives m{} up", at, town.model_of(model)));
-  town.tell(at, [&](mesh::Groups& own) { own.end(model, town.clock_of(at)); });
+  town.call_core(at, [&](mesh::Groups& own) { own.end(model, town.clock_of(at)); });
 }
 
 std::vector<HostedGroup> Home::hosted() const {
@@ -268,7 +269,7 @@ std::optional<SharedMemory> Home::shared() const {
 void Home::take_back() {
   town.nodes_[at].troubled = town.now_;
   taken_back = true;
-  town.tell(at, [&](mesh::Groups& own) { own.recall(town.clock_of(at)); });
+  town.call_core(at, [&](mesh::Groups& own) { own.recall(town.clock_of(at)); });
 }
 
 }  // namespace corral::fleet::allotment_simulation

@@ -28,13 +28,13 @@ class Home final : public AllotActions, public GroupControl {
   // Another node, as its words and its link show it.
   struct Known {
     std::shared_ptr<const mesh::NodeState> node_state;
-    std::uint64_t life = 0;
+    std::uint64_t epoch = 0;
     bool linked = false;
     MonoTime since{};
   };
 
   // A group that it has heard of, as long as that stands.
-  struct Heard {
+  struct KnownGroup {
     unsigned host = 0;
     std::set<unsigned> nodes;
     Millis since{0};
@@ -51,11 +51,11 @@ class Home final : public AllotActions, public GroupControl {
   void start();
   void stop();
   void step();
-  mesh::NodeState say() const;
+  mesh::NodeState current_state() const;
   // Of its own accord, as a request has it: what is there is used.
   bool take(unsigned model, std::function<void(Result<>)> done);
-  std::uint64_t held() const;         // bytes of models that are lent
-  std::uint64_t told_memory() const;  // as others and its own core hear of it
+  std::uint64_t held() const;             // bytes of models that are lent
+  std::uint64_t reported_memory() const;  // as others and its own core hear of it
 
   void load(ModelName model, std::function<void(Result<>)> done) override;
   void unload(ModelName model, Millis idle, bool drain, std::function<void(bool)> done) override;
@@ -86,12 +86,12 @@ class Home final : public AllotActions, public GroupControl {
   std::map<mesh::ContentKey, Millis> used;  // groups here: their last requests
   std::set<mesh::ContentKey> by_hand;
   std::set<unsigned> orders;  // splits that people have ordered here
-  std::map<mesh::ContentKey, Heard> heard;
+  std::map<mesh::ContentKey, KnownGroup> known_groups;
   std::map<mesh::ContentKey, Loss> losses;
   bool taken_back = false;  // lends again when it is
   std::map<unsigned, Known> known;
   mesh::NodeState node_state;
-  bool told = false;  // `said` is of this life
+  bool announced = false;  // `said` is of this life
   std::unique_ptr<Allotter> allotter;
 };
 

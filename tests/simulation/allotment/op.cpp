@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "simulation/life.h"
+#include "simulation/scenario.h"
 
 namespace corral::fleet::allotment_simulation {
 namespace {
@@ -37,17 +37,17 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::vector<Op> random_life(std::uint64_t seed, unsigned nodes, std::size_t length, bool all_faults) {
+std::vector<Op> random_scenario(std::uint64_t seed, unsigned nodes, std::size_t length, bool all_faults) {
   Dice dice(seed);
-  corral::simulation::StepLot<Op> lot(dice, kRows, all_faults);
+  corral::simulation::StepSampler<Op> sampler(dice, kRows, all_faults);
   const std::uint32_t longest = dice.chance(30) ? 200'000 : 20'000;
-  std::vector<Op> life;
-  while (life.size() < length) {
-    auto op = lot.draw(nodes, 8);
+  std::vector<Op> scenario;
+  while (scenario.size() < length) {
+    auto op = sampler.draw(nodes, 8);
     if (op.kind == Kind::elapse) op.ms = 50 * (1 + dice.roll(dice.chance(25) ? longest / 50 : 40));
-    life.push_back(op);
+    scenario.push_back(op);
   }
-  return life;
+  return scenario;
 }
 
 std::optional<Fault> as_fault(const Op& op) {

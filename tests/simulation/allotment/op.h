@@ -44,7 +44,7 @@ struct Op {
 };
 
 // A life of `length` steps of `nodes` nodes. Each seed has its own habits.
-std::vector<Op> random_life(std::uint64_t seed, unsigned nodes, std::size_t length, bool all_faults = false);
+std::vector<Op> random_scenario(std::uint64_t seed, unsigned nodes, std::size_t length, bool all_faults = false);
 // The same as a step of groups; nothing: people's.
 std::optional<mesh::groups_simulation::Op> as_fault(const Op& op);
 

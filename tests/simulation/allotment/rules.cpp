@@ -20,7 +20,7 @@ constexpr unsigned kForACause = 2;
 
 }  // namespace
 
-void Town::check_books() {
+void Town::check_memory() {
   for (unsigned at = 0; at < nodes_.size(); ++at) {
     if (booked(at) > homes_[at]->memory)
       return fail("what is booked is there", fmt::format("n{}: {} of {}", at, booked(at), homes_[at]->memory));
@@ -32,10 +32,10 @@ void Town::check_orders() {
   for (unsigned at = 0; at < nodes_.size(); ++at) {
     const auto& home = *homes_[at];
     if (!home.allotter || home.orders.empty()) continue;
-    mesh::NodeState told;
-    home.allotter->tell(told);
+    mesh::NodeState state;
+    home.allotter->add_to(state);
     for (const auto model : home.orders) {
-      const auto& orders = told.split_orders;
+      const auto& orders = state.split_orders;
       if (std::ranges::find(orders, key(model), &mesh::SplitOrder::model) == orders.end())
         return fail("a split that is ordered stands until it is unloaded", fmt::format("m{} at n{}", model, at));
     }
@@ -43,23 +43,23 @@ void Town::check_orders() {
 }
 
 // Which groups stand, as each node knows it.
-void Town::hear_of_groups() {
+void Town::learn_groups() {
   for (const auto& home : homes_) {
-    auto before = std::exchange(home->heard, {});
+    auto before = std::exchange(home->known_groups, {});
     if (!home->allotter) continue;
-    const auto hear = [&](unsigned host, const mesh::NodeState& node_state) {
+    const auto learn = [&](unsigned host, const mesh::NodeState& node_state) {
       for (const auto& group : node_state.groups) {
         if (group.stage != mesh::GroupStage::standing) continue;
-        Home::Heard heard{host, {}, now_};
-        for (const auto& share : group.shares) heard.nodes.insert(number_of(share.node));
+        Home::KnownGroup entry{host, {}, now_};
+        for (const auto& share : group.shares) entry.nodes.insert(number_of(share.node));
         if (const auto known = before.find(group.model); known != before.end() && known->second.host == host)
-          heard.since = known->second.since;
-        home->heard[group.model] = std::move(heard);
+          entry.since = known->second.since;
+        home->known_groups[group.model] = std::move(entry);
       }
     };
-    hear(home->at, home->node_state);
+    learn(home->at, home->node_state);
     for (const auto& [other, known] : home->known)
-      if (known.linked && known.node_state) hear(other, *known.node_state);
+      if (known.linked && known.node_state) learn(other, *known.node_state);
   }
 }
 
@@ -87,7 +87,7 @@ void Town::check_loss(Home& home, const mesh::ContentKey& model) {
   });
   const bool is_due = std::ranges::any_of(allocation.assignments, [&](const mesh::Assignment& line) {
     return line.model == model && line.node == own && line.part == mesh::Part::share && line.priority &&
-           *line.priority != mesh::Priority::told && !line.waits && line.fetch == mesh::Fetch::none;
+           *line.priority != mesh::Priority::ordered && !line.waits && line.fetch == mesh::Fetch::none;
   });
   const auto& declined = home.node_state.declined;
   if (planned || !is_host || !is_due || std::ranges::find(declined, model) != declined.end()) {
@@ -140,8 +140,8 @@ std::string Town::unexplained() const {
     for (const auto& model : view->situation.models) {
       const auto number = model_of(model.content);
       const auto& unserved = view->allocation.unserved;
-      const bool told = std::ranges::find(unserved, model.content, &mesh::Unserved::model) != unserved.end();
-      if (told || is_served(number)) continue;
+      const bool explained = std::ranges::find(unserved, model.content, &mesh::Unserved::model) != unserved.end();
+      if (explained || is_served(number)) continue;
       std::string given = "nobody";
       for (const auto& line : view->allocation.assignments) {
         if (line.model != model.content) continue;
@@ -175,7 +175,7 @@ void Town::come_to_rest() {
     if (tries == kTries) return fail("without faults nothing changes", "models come and go for ever");
   }
   if (outcome_.violation) return;
-  if (const auto who = disagreement(); !who.empty()) return fail("all nodes come to the same", who);
+  if (const auto found = disagreement(); !found.empty()) return fail("all nodes come to the same", found);
   if (const auto what = unexplained(); !what.empty()) return fail("every model is served or explained", what);
   std::string why;
   if (!stands(why)) fail("without faults every plan stands that nobody stands in the way of", why);

@@ -5,7 +5,7 @@
 
 #include "simulation/allotment/town.h"
 #include "simulation/length.h"
-#include "simulation/life.h"
+#include "simulation/scenario.h"
 
 namespace corral::fleet::allotment_simulation {
 namespace {
@@ -13,11 +13,11 @@ namespace {
 using corral::simulation::from_environment;
 using corral::simulation::kDefaultLength;
 
-std::string told(const std::vector<Op>& life, const TownSetting& setting, const groups::Violation& violation) {
+std::string describe(const std::vector<Op>& scenario, const TownSetting& setting, const groups::Violation& violation) {
   constexpr std::uint32_t kPauses[] = {50, 500, 3000, 60'000};
   const auto again = [&](const std::vector<Op>& steps, bool with_trace) { return live(steps, setting, with_trace); };
-  return corral::simulation::tell_failure(life, violation, again, kPauses,
-                                          fmt::format("seed {}, {} nodes", setting.seed, setting.nodes));
+  return corral::simulation::describe_failure(scenario, violation, again, kPauses,
+                                              fmt::format("seed {}, {} nodes", setting.seed, setting.nodes));
 }
 
 constexpr unsigned kSizes[] = {2, 3, 4, 5, 8};
@@ -28,8 +28,8 @@ TownSetting setting_of(std::uint64_t seed) {
   return {.nodes = seed % 50 == 0 ? kMany : kSizes[seed % std::size(kSizes)], .seed = seed};
 }
 
-std::vector<Op> life_of(const TownSetting& setting) {
-  return random_life(setting.seed, setting.nodes, 20 + setting.seed % 7 * 20);
+std::vector<Op> scenario_of(const TownSetting& setting) {
+  return random_scenario(setting.seed, setting.nodes, 20 + setting.seed % 7 * 20);
 }
 
 void add(TownOutcome& sum, const TownOutcome& outcome) {
@@ -42,64 +42,64 @@ void add(TownOutcome& sum, const TownOutcome& outcome) {
   sum.starts += outcome.starts;
 }
 
-void print(std::uint64_t lives, const TownOutcome& sum) {
-  fmt::print("{} lives, {} events, {} loads, {} unloads, {} copies, {} plans for {} causes, {} engines started\n",
-             lives, sum.events, sum.loads, sum.unloads, sum.copies, sum.plans, sum.causes, sum.starts);
+void print(std::uint64_t runs, const TownOutcome& sum) {
+  fmt::print("{} lives, {} events, {} loads, {} unloads, {} copies, {} plans for {} causes, {} engines started\n", runs,
+             sum.events, sum.loads, sum.unloads, sum.copies, sum.plans, sum.causes, sum.starts);
 }
 
 TEST(AllotmentSimulation, HoldsTheRules) {
   const auto events = from_environment("CORRAL_SIMULATION_EVENTS", kDefaultLength);
   auto seed = from_environment("CORRAL_SIMULATION_SEED", 1);
   TownOutcome sum;
-  std::uint64_t lives = 0;
-  for (; sum.events < events; ++seed, ++lives) {
+  std::uint64_t runs = 0;
+  for (; sum.events < events; ++seed, ++runs) {
     const auto setting = setting_of(seed);
-    const auto life = life_of(setting);
-    const auto outcome = live(life, setting);
+    const auto scenario = scenario_of(setting);
+    const auto outcome = live(scenario, setting);
     if (outcome.violation) {
-      ADD_FAILURE() << told(life, setting, *outcome.violation);
+      ADD_FAILURE() << describe(scenario, setting, *outcome.violation);
       return;
     }
     add(sum, outcome);
   }
-  print(lives, sum);
-  EXPECT_GT(sum.loads, lives);
-  EXPECT_GT(sum.plans, lives / 4);
-  EXPECT_GT(sum.starts, lives / 4);
+  print(runs, sum);
+  EXPECT_GT(sum.loads, runs);
+  EXPECT_GT(sum.plans, runs / 4);
+  EXPECT_GT(sum.starts, runs / 4);
 }
 
 // With every kind of fault and of wish in each life; lives that take a few seconds each.
 TEST(AllotmentSimulation, HoldsTheRulesWithThirtyTwoNodes) {
   const auto events = from_environment("CORRAL_SIMULATION_EVENTS", kDefaultLength) / 10;
   TownOutcome sum;
-  std::uint64_t lives = 0;
-  for (; sum.events < events; ++lives) {
-    const TownSetting setting{.nodes = kMany, .seed = 3 + lives};
-    const auto life = random_life(setting.seed, setting.nodes, 60, true);
-    const auto outcome = live(life, setting);
+  std::uint64_t runs = 0;
+  for (; sum.events < events; ++runs) {
+    const TownSetting setting{.nodes = kMany, .seed = 3 + runs};
+    const auto scenario = random_scenario(setting.seed, setting.nodes, 60, true);
+    const auto outcome = live(scenario, setting);
     if (outcome.violation) {
-      ADD_FAILURE() << told(life, setting, *outcome.violation);
+      ADD_FAILURE() << describe(scenario, setting, *outcome.violation);
       return;
     }
     add(sum, outcome);
   }
-  print(lives, sum);
-  EXPECT_GE(sum.plans, lives);
+  print(runs, sum);
+  EXPECT_GE(sum.plans, runs);
 }
 
 // All workers had loaded it, given it back as nobody asked for it, and so on for ever, as one of them was told to keep
 // it.
 TEST(AllotmentSimulation, WhatIsKeptByAnOrderRestsElsewhere) {
   const TownSetting setting{.nodes = 5, .seed = 23};
-  const std::vector<Op> life = {{Op::Kind::assign, 3, 1, 6, 0}};
-  const auto outcome = live(life, setting);
-  if (outcome.violation) ADD_FAILURE() << told(life, setting, *outcome.violation);
+  const std::vector<Op> scenario = {{Op::Kind::assign, 3, 1, 6, 0}};
+  const auto outcome = live(scenario, setting);
+  if (outcome.violation) ADD_FAILURE() << describe(scenario, setting, *outcome.violation);
 }
 
 TEST(AllotmentSimulation, TheSameLifeGivesTheSameRun) {
   const TownSetting setting{.nodes = 4, .seed = 42};
-  const auto life = life_of(setting);
-  const auto first = live(life, setting, true), second = live(life, setting, true);
+  const auto scenario = scenario_of(setting);
+  const auto first = live(scenario, setting, true), second = live(scenario, setting, true);
   EXPECT_EQ(first.trace, second.trace);
   EXPECT_EQ(first.events, second.events);
 }
@@ -108,7 +108,7 @@ TEST(AllotmentSimulation, TheSameLifeGivesTheSameRun) {
 bool is_seen(std::string_view rule, TownSetting setting) {
   for (setting.seed = 1; setting.seed < 100; ++setting.seed) {
     setting.nodes = kSizes[setting.seed % std::size(kSizes)];
-    const auto outcome = live(random_life(setting.seed, setting.nodes, 60), setting);
+    const auto outcome = live(random_scenario(setting.seed, setting.nodes, 60), setting);
     if (outcome.violation && outcome.violation->rule == rule) return true;
   }
   return false;

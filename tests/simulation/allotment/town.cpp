@@ -11,19 +11,19 @@ namespace corral::fleet::allotment_simulation {
 namespace {
 
 constexpr std::uint64_t kGB = 1'000'000'000;
-constexpr Millis kTold{250};      // nodes say what is new so often
-constexpr Millis kUsed{1'000};    // clients ask so often
-constexpr Millis kWorks{60'000};  // a group that was used since then works
-constexpr Millis kHeard{1'500};   // what was said so long ago has been looked at
+constexpr Millis kAnnounceInterval{250};  // nodes say what is new so often
+constexpr Millis kUsed{1'000};            // clients ask so often
+constexpr Millis kWorks{60'000};          // a group that was used since then works
+constexpr Millis kNoticedAfter{1'500};    // what was said so long ago has been looked at
 constexpr Millis kUnnoticed{30'000};
 
 groups::Setting setting_of(const TownSetting& town) { return {.nodes = town.nodes, .seed = town.seed}; }
 
 }  // namespace
 
-TownOutcome live(const std::vector<Op>& life, const TownSetting& setting, bool with_trace) {
+TownOutcome live(const std::vector<Op>& scenario, const TownSetting& setting, bool with_trace) {
   Town town(setting, with_trace);
-  for (const auto& op : life) {
+  for (const auto& op : scenario) {
     town.act(op);
     if (town.outcome().violation) return town.result();
   }
@@ -46,7 +46,7 @@ Town::Town(const TownSetting& setting, bool with_trace) : World(setting_of(setti
   }
   for (unsigned at = 0; at < nodes_.size(); ++at) {
     started(at);
-    tell(at, [&](mesh::Groups& groups) { groups.lend(memory_of(at)); });
+    call_core(at, [&](mesh::Groups& groups) { groups.lend(memory_of(at)); });
   }
 }
 
@@ -81,9 +81,9 @@ void Town::want(unsigned at, const Op& op) {
   if (!home.allotter) return;
   if (op.kind == Kind::request && !is_served(model)) home.take(model, {});
   const auto& name = models_[model].name;
-  const bool is_told =
+  const bool is_order =
       op.kind == Kind::unload || op.kind == Kind::assign || op.kind == Kind::release || op.kind == Kind::split;
-  if (is_told) stir();
+  if (is_order) stir();
   if (op.kind == Kind::unload) {
     home.orders.erase(model);
     home.allotter->unload(std::array{key(model)});
@@ -105,7 +105,7 @@ void Town::split(unsigned at, unsigned model, unsigned other) {
   if (homes_[at]->allotter->split(key(model), {nodes_[at].id, nodes_[other].id})) homes_[at]->orders.insert(model);
 }
 
-std::uint64_t Town::memory_of(unsigned at) const { return homes_.empty() ? 0 : homes_[at]->told_memory(); }
+std::uint64_t Town::memory_of(unsigned at) const { return homes_.empty() ? 0 : homes_[at]->reported_memory(); }
 
 std::uint64_t Town::booked(unsigned at) const {
   const auto& worker = nodes_[at].worker;
@@ -136,9 +136,9 @@ void Town::killed(unsigned at) {
     auto& home = *homes_[other];
     // It sees the end of its connection.
     if (other == at || !nodes_[other].ends[at].up || broken_.contains({at, other})) continue;
-    for (const auto& [model, group] : home.heard) {
+    for (const auto& [model, group] : home.known_groups) {
       const bool concerns = group.host == at || (group.host == other && group.nodes.contains(at));
-      if (concerns && now_ - group.since >= kHeard) home.losses[model] = {at, now_, std::nullopt};
+      if (concerns && now_ - group.since >= kNoticedAfter) home.losses[model] = {at, now_, std::nullopt};
     }
   }
   homes_[at]->stop();
@@ -161,21 +161,21 @@ void Town::moved() {
   timers_.advance(kStep);
   for (const auto& home : homes_)
     if (home->allotter) home->step();
-  hear();
-  tell_others();
+  deliver();
+  announce_all();
   if (now_ % kUsed == Millis(0)) use();
   if (town_.unnoticed && rests_ && now_ % kUnnoticed == Millis(0)) {
     for (auto& node : nodes_) node.engine.reset();
   }
   poll();
-  check_books();
+  check_memory();
   if (now_ % kUsed == Millis(0)) check_orders();
-  hear_of_groups();
+  learn_groups();
   check_losses();
 }
 
 // What a node knows of its links, and what comes over them.
-void Town::hear() {
+void Town::deliver() {
   for (unsigned at = 0; at < nodes_.size(); ++at) {
     auto& home = *homes_[at];
     if (!home.allotter) continue;
@@ -184,25 +184,25 @@ void Town::hear() {
       if (other == at) continue;
       const auto& end = nodes_[at].ends[other];
       auto& known = home.known[other];
-      if (known.linked != end.up || (end.up && known.life != end.life)) {
+      if (known.linked != end.up || (end.up && known.epoch != end.epoch)) {
         moves = true;
-        if (end.up && known.life != end.life) known.node_state.reset();
+        if (end.up && known.epoch != end.epoch) known.node_state.reset();
         if (end.up && town_.hasty) {
           for (const auto& group : home.hosted())
-            tell(at, [&](mesh::Groups& groups) { groups.end(group.plan.model, clock_of(at)); });
+            call_core(at, [&](mesh::Groups& groups) { groups.end(group.plan.model, clock_of(at)); });
         }
         known.linked = end.up;
         known.since = timers_.now();
         if (end.up) {
-          known.life = end.life;
+          known.epoch = end.epoch;
           mail_[{at, other}].push_back({now_ + Millis(20 + dice_.roll(300)),
-                                        std::make_shared<const mesh::NodeState>(home.node_state), nodes_[at].life});
+                                        std::make_shared<const mesh::NodeState>(home.node_state), nodes_[at].epoch});
         }
         look(at);
       }
       auto& mail = mail_[{other, at}];
       while (!mail.empty() && mail.front().due <= now_) {
-        if (end.up && end.life == mail.front().life && !(town_.deaf && at == 0)) {
+        if (end.up && end.epoch == mail.front().epoch && !(town_.deaf && at == 0)) {
           known.node_state = std::move(mail.front().node_state);
           look(at);
         }
@@ -213,21 +213,21 @@ void Town::hear() {
   }
 }
 
-void Town::tell_others() {
+void Town::announce_all() {
   for (unsigned at = 0; at < nodes_.size(); ++at) {
     auto& home = *homes_[at];
-    if (!home.allotter || (now_ / kStep + at) % (kTold / kStep) != 0) continue;
-    auto node_state = home.say();
-    if (home.told && node_state == home.node_state) continue;
+    if (!home.allotter || (now_ / kStep + at) % (kAnnounceInterval / kStep) != 0) continue;
+    auto node_state = home.current_state();
+    if (home.announced && node_state == home.node_state) continue;
     home.node_state = std::move(node_state);
-    home.told = true;
+    home.announced = true;
     look(at);
     for (unsigned other = 0; other < nodes_.size(); ++other) {
       if (other == at || !nodes_[at].ends[other].up) continue;
       auto& mail = mail_[{at, other}];
       const auto due = now_ + Millis(20 + dice_.roll(300));
       mail.push_back({mail.empty() ? due : std::max(due, mail.back().due),
-                      std::make_shared<const mesh::NodeState>(home.node_state), nodes_[at].life});
+                      std::make_shared<const mesh::NodeState>(home.node_state), nodes_[at].epoch});
     }
   }
 }

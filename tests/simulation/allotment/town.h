@@ -43,7 +43,7 @@ struct TownOutcome {
   std::vector<std::string> trace;
 };
 
-TownOutcome live(const std::vector<Op>& life, const TownSetting& setting, bool with_trace = false);
+TownOutcome live(const std::vector<Op>& scenario, const TownSetting& setting, bool with_trace = false);
 
 class Home;
 
@@ -66,7 +66,7 @@ class Town final : public groups::World {
   struct Mail {
     Millis due;
     std::shared_ptr<const mesh::NodeState> node_state;
-    std::uint64_t life = 0;
+    std::uint64_t epoch = 0;
   };
 
   void moved() override;
@@ -78,8 +78,8 @@ class Town final : public groups::World {
 
   void want(unsigned at, const Op& op);
   void split(unsigned at, unsigned model, unsigned other);
-  void tell_others();
-  void hear();
+  void announce_all();
+  void deliver();
   void use();
   void poll();
   void look(unsigned at);
@@ -90,9 +90,9 @@ class Town final : public groups::World {
   // Somebody has said something for which even a working group may go.
   void stir() { stirred_ = now_; }
   void check_reason_to_go(unsigned at, const mesh::ContentKey& model, const char* what);
-  void check_books();
+  void check_memory();
   void check_orders();
-  void hear_of_groups();
+  void learn_groups();
   void check_losses();
   // Something has happened for which plans may change; a plan has.
   void cause();

@@ -13,11 +13,11 @@ namespace {
 
 // How many choose at a time, and what goes wrong.
 struct Choosing {
-  std::atomic<std::uint32_t> now = 0, most = 0, picks = 0;
+  std::atomic<std::uint32_t> now = 0, max = 0, picks = 0;
   // As many come before the first of them goes on. More than one only where as many are in each pass.
   std::atomic<std::uint32_t> at_once = 1;
 };
-enum class Fault { none, told, untold };
+enum class Fault { none, exception, other };
 
 class SlowPicker final : public TokenPicker {
  public:
@@ -28,18 +28,18 @@ class SlowPicker final : public TokenPicker {
   Result<Token> sample(const float* logits) override {
     ++choosing_.picks;
     const std::uint32_t now = ++choosing_.now;
-    if (now > choosing_.most) choosing_.most = now;
-    while (choosing_.most < choosing_.at_once) std::this_thread::yield();
+    if (now > choosing_.max) choosing_.max = now;
+    while (choosing_.max < choosing_.at_once) std::this_thread::yield();
     --choosing_.now;
-    if (++said_ == 3 && fault_ == Fault::told) throw std::runtime_error("a sampler that fails");
-    if (said_ == 3 && fault_ == Fault::untold) throw 3;
+    if (++picked_ == 3 && fault_ == Fault::exception) throw std::runtime_error("a sampler that fails");
+    if (picked_ == 3 && fault_ == Fault::other) throw 3;
     return static_cast<Token>(*logits);
   }
 
  private:
   Choosing& choosing_;
   const Fault fault_;
-  std::uint32_t said_ = 0;
+  std::uint32_t picked_ = 0;
 };
 
 class Ahead : public HeldCore {
@@ -63,7 +63,7 @@ TEST_F(Ahead, AsManyAtATimeAsThereAreThreads) {
   rounds(10);
   choosing_.at_once = 3;
   rounds(50);
-  EXPECT_EQ(choosing_.most, 3u);
+  EXPECT_EQ(choosing_.max, 3u);
   EXPECT_EQ(choosing_.picks, 6 * 20u) << "each token is chosen once";
 }
 
@@ -71,12 +71,12 @@ TEST_F(Ahead, WithOneThreadNobodyHelps) {
   start(1);
   for (std::uint32_t i = 0; i < 6; ++i) slow(i);
   rounds(60);
-  EXPECT_EQ(choosing_.most, 1u);
+  EXPECT_EQ(choosing_.max, 1u);
 }
 
 class AheadFails : public Ahead, public ::testing::WithParamInterface<Fault> {};
-INSTANTIATE_TEST_SUITE_P(Kinds, AheadFails, ::testing::Values(Fault::told, Fault::untold), [](const auto& info) {
-  return info.param == Fault::told ? "an_exception" : "something_else";
+INSTANTIATE_TEST_SUITE_P(Kinds, AheadFails, ::testing::Values(Fault::exception, Fault::other), [](const auto& info) {
+  return info.param == Fault::exception ? "an_exception" : "something_else";
 });
 
 // What throws is one session's, also on a thread that helps; the others say what they would have said, though the
@@ -89,7 +89,7 @@ TEST_P(AheadFails, WhatThrowsEndsThatSessionOnly) {
     Chat& one = *chats_[i];
     ASSERT_TRUE(is_through(one)) << i;
     EXPECT_EQ(one.finish->reason, i == 2 ? FinishReason::error : FinishReason::length) << i;
-    EXPECT_EQ(one.said.size(), i == 2 ? 2u : 20u) << i;
+    EXPECT_EQ(one.answered.size(), i == 2 ? 2u : 20u) << i;
   }
   EXPECT_EQ(chats_[2]->finish->error->code, errc::worker_failed);
   EXPECT_EQ(choosing_.picks, 4 * 20u + 3) << "what was chosen before isn't chosen again";

@@ -54,12 +54,12 @@ TEST(PassRules, TellWhatIsUnfair) {
 // A worker with two places, played round by round.
 class WaitsTest : public ::testing::Test {
  protected:
-  SessionView& add(std::uint64_t session, std::uint32_t tokens, std::uint32_t most) {
+  SessionView& add(std::uint64_t session, std::uint32_t tokens, std::uint32_t max) {
     SessionView& view = views_.emplace_back();
     view.id = SessionId(session);
     view.state = SessionState::waiting;
     view.tokens = tokens;
-    waits_.started(view.id, most);
+    waits_.started(view.id, max);
     return view;
   }
   SessionView& view(std::uint64_t session) { return *std::ranges::find(views_, SessionId(session), &SessionView::id); }
@@ -77,9 +77,9 @@ class WaitsTest : public ::testing::Test {
     SessionView& one = view(session);
     one.state = SessionState::prefill;
     one.cached_tokens += tokens;
-    if (one.cached_tokens >= one.tokens) said(session);
+    if (one.cached_tokens >= one.tokens) note_generated(session);
   }
-  void said(std::uint64_t session) {
+  void note_generated(std::uint64_t session) {
     SessionView& one = view(session);
     one.state = SessionState::decoding;
     ++one.generated;
@@ -125,8 +125,9 @@ TEST_F(WaitsTest, ARunningStreamThatNobodyComputes) {
                     computed(2, 10);
                   }),
             std::nullopt);
-  ASSERT_EQ(round({stream(1, 0), stream(2)}, [&] { said(2); }), std::nullopt);
-  EXPECT_THAT(round({stream(1, 0), stream(2)}, [&] { said(2); }), Optional(HasSubstr("session 2 goes twice")));
+  ASSERT_EQ(round({stream(1, 0), stream(2)}, [&] { note_generated(2); }), std::nullopt);
+  EXPECT_THAT(round({stream(1, 0), stream(2)}, [&] { note_generated(2); }),
+              Optional(HasSubstr("session 2 goes twice")));
 }
 
 TEST_F(WaitsTest, WhoComesLaterGetsAPlaceFirst) {
@@ -150,7 +151,7 @@ TEST_F(WaitsTest, WhoReadsAFileIsPassedOverAndNobodyElse) {
   add(4, 10, 5);
   EXPECT_THAT(round({stream(2), prompt(4, 10, 10)},
                     [&] {
-                      said(2);
+                      note_generated(2);
                       computed(4, 10);
                     }),
               Optional(HasSubstr("session 3 is passed over for session 4")));
@@ -187,7 +188,7 @@ TEST_F(WaitsTest, TheOldestLosesItsPlace) {
   EXPECT_THAT(round({stream(2)},
                     [&] {
                       view(1).state = SessionState::waiting;
-                      said(2);
+                      note_generated(2);
                     }),
               Optional(HasSubstr("session 1 loses its place")));
 }
@@ -207,14 +208,14 @@ TEST_F(WaitsTest, WhoGetsAPlaceLosesItAtOnce) {
     for (int i = 1; i < tokens; ++i) {
       ASSERT_EQ(round({stream(old), stream(late)},
                       [&] {
-                        said(old);
-                        said(late);
+                        note_generated(old);
+                        note_generated(late);
                       }),
                 std::nullopt);
     }
     const auto broken = round({stream(old)}, [&] {
       view(late).state = SessionState::waiting;
-      said(old);
+      note_generated(old);
     });
     if (tokens == 16) EXPECT_EQ(broken, std::nullopt);
     if (tokens == 15) EXPECT_THAT(broken, Optional(HasSubstr("nobody has said 16 tokens")));
@@ -245,7 +246,7 @@ TEST_F(WaitsTest, PromptsAreHeldBackAllTheTime) {
     waits_.before({.sessions = views_});
     waits_.pass({.sessions = {stream(1), prompt(2, 10, 0)}, .limits = {.tokens = 40, .outputs = 2, .prefill = 0}},
                 DecodeStatus::ok, 0);
-    said(1);
+    note_generated(1);
     broken = waits_.after({.sessions = views_}, true);
   }
   EXPECT_THAT(broken, Optional(HasSubstr("held back")));

@@ -188,7 +188,7 @@ TEST_F(ChoresInCore, WhyThereIsNoMemoryIsFoundOutAside) {
 
 // The dry run may wait behind others for ever, and everybody waited for it.
 TEST_F(ChoresInCore, TheReasonIsNotWaitedForWithoutEnd) {
-  start({.most_explaining = Millis{50}});
+  start({.max_cause_wait = Millis{50}});
   downsize();
   refuses_ = true;
   Chat& first = chat(some(20, 1), 5);

@@ -39,7 +39,7 @@ std::optional<std::string> wrong_tokens(Reader& reader) {
   if (discarded != reader.finish->discarded)
     return fmt::format("{} tokens went, where {} should", reader.finish->discarded, discarded);
   if (text != reader.text) return "the text isn't that of the tokens";
-  if (reader.tokens.size() > reader.most) return "more tokens than asked for";
+  if (reader.tokens.size() > reader.max) return "more tokens than asked for";
   for (const std::string& stop : reader.stops) {
     if (reader.text.contains(stop)) return fmt::format("the text goes on behind '{}'", stop);
   }
@@ -48,8 +48,8 @@ std::optional<std::string> wrong_tokens(Reader& reader) {
 
 std::optional<std::string> wrong_end(const Reader& reader, std::uint32_t tokens, std::uint32_t max_tokens) {
   const Finish& finish = *reader.finish;
-  if (finish.reason == FinishReason::length && reader.tokens.size() != reader.most)
-    return fmt::format("{} tokens instead of {}", reader.tokens.size(), reader.most);
+  if (finish.reason == FinishReason::length && reader.tokens.size() != reader.max)
+    return fmt::format("{} tokens instead of {}", reader.tokens.size(), reader.max);
   if (finish.reason == FinishReason::stop && finish.stop_string.empty() &&
       (reader.tokens.empty() || reader.tokens.back() != kEndToken))
     return "stopped without a reason";
@@ -60,7 +60,7 @@ std::optional<std::string> wrong_end(const Reader& reader, std::uint32_t tokens,
   if (finish.error && finish.error->code == errc::decode_failed && !reader.poisoned)
     return "failed for another's tokens";
   if (reader.poisoned && !reader.tokens.empty()) return "says something to what can't be computed";
-  if (reader.poisoned && reader.most > 0 && finish.reason == FinishReason::length)
+  if (reader.poisoned && reader.max > 0 && finish.reason == FinishReason::length)
     return "got through with what can't be computed";
   return std::nullopt;
 }

@@ -21,7 +21,7 @@ struct Reader {
   std::vector<Token> tokens;
   std::string text;
   std::optional<Finish> finish;
-  std::uint32_t most = 0;
+  std::uint32_t max = 0;
   std::vector<std::string> stops;
   AdapterScales adapters;             // of the session
   std::optional<ContextShift> shift;  // and for that:

@@ -43,7 +43,7 @@ FakeMemory::~FakeMemory() = default;
 
 std::uint32_t FakeMemory::sequence_ids() const {
   if (!shape_.unified()) return shape_.streams;
-  return many_ids() ? 40 : options_.most_running;
+  return many_ids() ? 40 : options_.max_running;
 }
 
 FakeMemory::Cells& FakeMemory::at(std::int32_t sequence) {
@@ -80,13 +80,13 @@ void FakeMemory::slide() {
     ids.push_back(sequence);
   }
   std::ranges::sort(ids, {}, [this](std::int32_t id) { return std::pair(~sequences_[id].size(), id); });
-  const std::uint32_t there = options_.window * options_.most_running + options_.batch;
+  const std::uint32_t there = options_.window * options_.max_running + options_.batch;
   for (const std::int32_t id : ids) {
     const auto length = static_cast<std::uint32_t>(sequences_[id].size());
-    const std::uint32_t most = oldest_seen(length, {.window = options_.window});
+    const std::uint32_t max = oldest_seen(length, {.window = options_.window});
     const std::uint32_t now = oldest(id);
-    if (taken <= there || most <= now) continue;
-    const std::uint32_t more = std::min(taken - there, most - now);
+    if (taken <= there || max <= now) continue;
+    const std::uint32_t more = std::min(taken - there, max - now);
     oldest_[id] = now + more;
     taken -= more;
   }
@@ -114,13 +114,13 @@ DecodeStatus FakeMemory::run(const Batch& batch) {
   const llama_batch& raw = batch.raw();
   const auto count = static_cast<std::size_t>(raw.n_tokens);
   const auto outputs = std::count_if(raw.logits, raw.logits + count, [](auto wanted) { return wanted != 0; });
-  if (outputs > static_cast<std::ptrdiff_t>(options_.most_outputs))
-    broken(fmt::format("{} rows of logits, where there is room for {}", outputs, options_.most_outputs));
+  if (outputs > static_cast<std::ptrdiff_t>(options_.max_outputs))
+    broken(fmt::format("{} rows of logits, where there is room for {}", outputs, options_.max_outputs));
   outputs_.clear();
   ++fate_->passes;
   moved_.clear();
   fate_->tokens += count;
-  fate_->most_batch = std::max(fate_->most_batch, batch.size());
+  fate_->max_batch = std::max(fate_->max_batch, batch.size());
   if (count == 0) broken("an empty pass");
   if (count > options_.batch) broken("a pass with more tokens than a batch holds");
 
@@ -134,7 +134,7 @@ DecodeStatus FakeMemory::run(const Batch& batch) {
       broken(fmt::format("sequence {} goes on at {}, the pass says {}", sequence, position, raw.pos[i]));
   }
   const std::size_t spare = more.contains(spare_sequence()) ? 1 : 0;
-  if (more.size() > options_.most_running + spare) broken("more sequences in a pass than may run at a time");
+  if (more.size() > options_.max_running + spare) broken("more sequences in a pass than may run at a time");
   std::size_t all = 0;
   for (const auto& [sequence, tokens] : more) {
     all += tokens;

@@ -26,13 +26,13 @@ Token answer_to(std::uint64_t hash, std::uint32_t vocabulary);
 struct FakeMemoryOptions {
   std::uint32_t cells = 256;
   std::uint32_t batch = 32;
-  std::uint32_t most_running = 4;  // sequences in one pass
+  std::uint32_t max_running = 4;  // sequences in one pass
   std::uint32_t vocabulary = 100;
   bool divisible = true;
   // Some layers look at so many tokens only, and have cells for as many of each sequence that may run, and a batch; 0:
   // every cell stays.
   std::uint32_t window = 0;
-  std::uint32_t most_outputs = ~0u;        // rows of logits in one pass
+  std::uint32_t max_outputs = ~0u;         // rows of logits in one pass
   std::uint32_t worker = 0;                // whose memory it is; saved bytes tell, but for those of worker 0
   std::shared_ptr<const void> alive = {};  // how often it is held tells how many memories there are
   std::function<void(const Batch&, DecodeStatus)> watch = {};  // hears of each pass, before the worker does
@@ -55,7 +55,7 @@ struct Fate {
   std::string violation;          // the first rule that a caller broke
   std::uint64_t passes = 0, tokens = 0;
   std::uint64_t crossed = 0;  // times that a worker put back what another one had saved
-  std::uint32_t most_batch = 0;
+  std::uint32_t max_batch = 0;
 
   void broken(std::string rule) {
     if (violation.empty()) violation = std::move(rule);

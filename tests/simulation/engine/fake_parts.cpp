@@ -14,7 +14,7 @@ void FakeDrafter::draft(SessionId, std::span<const Token> history, const DraftBu
   const test::Watched spared(false);
   std::uint64_t hash = kEmptyHash;
   for (const Token token : history) hash = next_hash(hash, token);
-  for (std::uint32_t i = random_() % (budget.most + 1); i > 0; --i) {
+  for (std::uint32_t i = random_() % (budget.max + 1); i > 0; --i) {
     const Token right = answer_to(hash, kVocabulary);
     const Token token = random_() % 4 == 0 ? static_cast<Token>(random_() % kVocabulary) : right;
     to.push_back({token, 0.5 + 0.125 * static_cast<double>(random_() % 4)});
@@ -34,7 +34,7 @@ void FakeChores::round() {
     --fate_->disk_stalls;
     return;
   }
-  for (auto most = random_() % 8; most > 0 && !tasks_.empty(); --most) {
+  for (auto max = random_() % 8; max > 0 && !tasks_.empty(); --max) {
     BackgroundTask task = std::move(tasks_.front());
     tasks_.pop_front();
     try {

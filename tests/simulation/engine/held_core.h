@@ -35,7 +35,7 @@ struct Chat {
   std::shared_ptr<SessionShared> shared;
   std::vector<Token> history = {};
   StreamHandle stream = {};
-  std::vector<Token> said = {};
+  std::vector<Token> answered = {};
   std::vector<PromptProgress> progress = {};
   std::optional<Finish> finish = {};
 };
@@ -81,17 +81,16 @@ class HeldCore : public ::testing::Test {
   }
 
   using Picker = std::unique_ptr<TokenPicker>;
-  Chat& chat(std::vector<Token> prompt, std::uint32_t most, Picker picker = std::make_unique<FakePicker>()) {
+  Chat& chat(std::vector<Token> prompt, std::uint32_t max, Picker picker = std::make_unique<FakePicker>()) {
     Chat& chat = *chats_.emplace_back(std::make_unique<Chat>());
     chat.shared = std::make_shared<SessionShared>(SessionId(chats_.size()), 400);
     box_->post(CreateSession{chat.shared, true});
-    go_on(chat, std::move(prompt), most, std::move(picker));
+    go_on(chat, std::move(prompt), max, std::move(picker));
     return chat;
   }
-  void go_on(Chat& chat, std::vector<Token> prompt, std::uint32_t most,
-             Picker picker = std::make_unique<FakePicker>()) {
+  void go_on(Chat& chat, std::vector<Token> prompt, std::uint32_t max, Picker picker = std::make_unique<FakePicker>()) {
     chat.history.insert(chat.history.end(), prompt.begin(), prompt.end());
-    chat.said.clear();
+    chat.answered.clear();
     chat.progress.clear();
     chat.finish.reset();
     box_->post(AppendTokens{chat.shared->id, std::move(prompt)});
@@ -103,7 +102,7 @@ class HeldCore : public ::testing::Test {
     generation.stream = std::move(stream);
     generation.ticket = *in_flight_.enter();
     generation.sampler = std::move(picker);
-    generation.max_new_tokens = most;
+    generation.max_new_tokens = max;
     generation.report_prompt = true;
     generation.posted = now_;
     ++chat.shared->generations;
@@ -123,7 +122,7 @@ class HeldCore : public ::testing::Test {
         for (const Token before : chat.history) hash = next_hash(hash, before);
         EXPECT_EQ(token, answer_to(hash, kVocabulary));
         chat.history.push_back(token);
-        chat.said.push_back(token);
+        chat.answered.push_back(token);
       }
       if (chunk->finish) chat.finish = std::move(chunk->finish);
     }
@@ -134,7 +133,7 @@ class HeldCore : public ::testing::Test {
   }
 
   FakeMemoryOptions memory_ = {
-      .cells = 1024, .batch = 32, .most_running = 8, .vocabulary = kVocabulary, .divisible = true};
+      .cells = 1024, .batch = 32, .max_running = 8, .vocabulary = kVocabulary, .divisible = true};
   const EndlessTokens tokens_;
   const std::shared_ptr<Fate> fate_ = std::make_shared<Fate>();
   const std::shared_ptr<CommandBox> box_ = std::make_shared<CommandBox>();

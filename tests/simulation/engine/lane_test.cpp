@@ -50,18 +50,19 @@ class LaneInCore : public HeldCore {
 TEST_F(LaneInCore, EachPassTellsHowFarThePromptIs) {
   start();
   Chat& talk = chat(some(100, 5), 5);
-  const auto told = [&] {
+  const auto reported = [&] {
     std::vector<std::uint32_t> processed;
     while (!is_through(talk)) rounds(1);
     for (const PromptProgress& one : talk.progress) processed.push_back(one.processed);
     return processed;
   };
-  EXPECT_EQ(told(), (std::vector<std::uint32_t>{0, 32, 64, 96, 100})) << "passes of 32 tokens, and nothing behind them";
+  EXPECT_EQ(reported(), (std::vector<std::uint32_t>{0, 32, 64, 96, 100}))
+      << "passes of 32 tokens, and nothing behind them";
   EXPECT_EQ(talk.progress.back().total, 100u);
   EXPECT_EQ(talk.progress.back().cached, 0u);
   EXPECT_GT(talk.progress.back().ms, talk.progress.front().ms);
   go_on(talk, some(50, 6), 5);
-  EXPECT_EQ(told(), (std::vector<std::uint32_t>{104, 136, 155}));
+  EXPECT_EQ(reported(), (std::vector<std::uint32_t>{104, 136, 155}));
   EXPECT_EQ(talk.progress.front().total, 155u);
   EXPECT_EQ(talk.progress.front().cached, 104u) << "all but the last token that was said";
 }

@@ -38,6 +38,6 @@ std::string to_string(const Op& op);
 // As it stands in a regression test.
 std::string as_code(const Op& op);
 // Some of them with a rush of short prompts.
-std::vector<Op> random_life(std::uint64_t seed, std::size_t steps);
+std::vector<Op> random_scenario(std::uint64_t seed, std::size_t steps);
 
 }  // namespace corral::engine::simulation

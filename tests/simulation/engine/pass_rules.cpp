@@ -62,8 +62,8 @@ std::optional<std::string> broken_rule(const PassView& pass, const Batch& batch)
   // Logits are wanted behind the last token of a prompt only; they cost a row of the last matrix each.
   const auto flags = std::span(batch.raw().logits, batch.size());
   const auto outputs = static_cast<std::uint32_t>(std::ranges::count_if(flags, [](auto flag) { return flag != 0; }));
-  if (const std::uint32_t most = sum.whole + sum.drafts + pass.padding; outputs > most)
-    return fmt::format("{} rows of logits, where {} may be wanted", outputs, most);
+  if (const std::uint32_t max = sum.whole + sum.drafts + pass.padding; outputs > max)
+    return fmt::format("{} rows of logits, where {} may be wanted", outputs, max);
   for (const PassView::Row& row : pass.sessions) {
     if (row.other && row.tokens > 0) return "sessions of different adapters in one pass";
     if (row.tokens > row.state.pending)

@@ -30,21 +30,21 @@ Setting pick_setting(std::uint64_t variety) {
   };
   memory.cells = one_of(128u, 256u, 512u, 1024u);
   memory.batch = one_of(16u, 32u, 64u);
-  memory.most_running = one_of(2u, 4u, 8u);
+  memory.max_running = one_of(2u, 4u, 8u);
   memory.vocabulary = kVocabulary;
   memory.divisible = random() % 5 != 0;
   const bool whole = !memory.divisible;
   if (!whole && of_windows() % 4 == 0) memory.window = of_windows() % 2 == 0 ? 8 : 24;
   const bool plain = !whole && memory.window == 0;
-  worker.max_sequences = memory.most_running;
+  worker.max_sequences = memory.max_running;
   worker.prefix_cache_tokens = random() % 4 == 0 ? 0 : memory.cells / 2;
   worker.layout = !plain ? KvLayout::unified : one_of(KvLayout::automatic, KvLayout::automatic, KvLayout::unified);
   if (plain && of_layout() % 8 == 0) worker.layout = KvLayout::split;
   setting.costs.foreign_cell_ms = one_of(0.0, 1e-3, 1e-1);
   setting.costs.move_cell_ms = one_of(0.0, 1e-3);
   worker.draft_tokens = one_of(0u, 0u, 4u);
-  worker.draft_active = memory.most_running;
-  memory.most_outputs = memory.most_running + max_guesses(memory.most_running, worker.draft_tokens) + kMaxPadding;
+  worker.draft_active = memory.max_running;
+  memory.max_outputs = memory.max_running + max_draft_tokens(memory.max_running, worker.draft_tokens) + kMaxPadding;
   switch (of_costs() % 8) {
     case 0:
       setting.cost_kind = CostKind::flat;

@@ -47,8 +47,8 @@ SimulatedWorker::SimulatedWorker(Common common, std::uint32_t number)
       .tokens = tokens_,
       .memory = *make({}),
       .make = [this](KvShape shape) { return make(shape); },
-      .growth = [most = setting.worker.max_cells](
-                    const KvMemory& now, std::uint32_t needed) { return grown_context(now.n_ctx(), needed, most, {}); },
+      .growth = [max = setting.worker.max_cells](
+                    const KvMemory& now, std::uint32_t needed) { return grown_context(now.n_ctx(), needed, max, {}); },
       .box = box_,
       .store = std::move(common.store),
       .costs = make_costs(setting, seed),
@@ -90,7 +90,7 @@ LaneMemoryMaker SimulatedWorker::lane_memory() {
     if (tokens % 16 == 0) return fail(errc::out_of_memory, "no memory for the lane");
     FakeMemoryOptions options = memory_;
     options.cells = tokens;
-    options.most_running = 1;
+    options.max_running = 1;
     options.watch = nullptr;
     options.alive = nullptr;
     return std::make_unique<FakeMemory>(options, KvShape{}, fate_);

@@ -32,15 +32,15 @@ std::vector<Op> simpler(const Op& op) {
   return variants;
 }
 
-void tell(std::uint64_t seed, const std::vector<Op>& life, const std::string& violation) {
+void report(std::uint64_t seed, const std::vector<Op>& scenario, const std::string& violation) {
   const auto fails = [&](const std::vector<Op>& shorter) { return live(shorter, seed).violation.has_value(); };
   const auto merged = [](const Op&, const Op&) { return std::optional<Op>(); };
-  const std::vector<Op> shrunk = corral::simulation::shrink(life, fails, simpler, merged);
+  const std::vector<Op> shrunk = corral::simulation::shrink(scenario, fails, simpler, merged);
   const Outcome outcome = live(shrunk, seed, true);
   std::vector<std::string> code;
   for (const Op& op : shrunk) code.push_back(as_code(op));
   ADD_FAILURE() << fmt::format("seed {}: {}\n{} of {} steps are enough:\n{}\n=> {}\nas code, in the world {}:\n{}",
-                               seed, violation, shrunk.size(), life.size(), fmt::join(outcome.trace, "\n"),
+                               seed, violation, shrunk.size(), scenario.size(), fmt::join(outcome.trace, "\n"),
                                *outcome.violation, seed, fmt::join(code, "\n"));
 }
 
@@ -50,9 +50,9 @@ TEST(EngineSimulation, HoldsTheRulesInRandomLives) {
   std::uint64_t seed = from_environment("CORRAL_SIMULATION_SEED", 1);
   Outcome sum;
   while (sum.passes < steps) {
-    const std::vector<Op> life = random_life(seed, 30 + seed % 7 * 60);
-    const Outcome outcome = live(life, seed);
-    if (outcome.violation) return tell(seed, life, *outcome.violation);
+    const std::vector<Op> scenario = random_scenario(seed, 30 + seed % 7 * 60);
+    const Outcome outcome = live(scenario, seed);
+    if (outcome.violation) return report(seed, scenario, *outcome.violation);
     ++seed;
     sum.passes += outcome.passes;
     sum.tokens += outcome.tokens;

@@ -20,7 +20,7 @@ bool Waits::Waiter::runs() const { return is.state != SessionState::idle && is.s
 
 // What has cells and a place keeps them, or it is counted again.
 Waits::Work Waits::Waiter::own() const {
-  const std::uint64_t answer = most - std::min(most, is.generated);
+  const std::uint64_t answer = max - std::min(max, is.generated);
   const bool keeps = has_place && is.state != SessionState::waiting && is.state != SessionState::paused;
   if (!keeps) return {.answers = answer, .prompt = is.tokens, .prompts = 1};
   if (is.state == SessionState::decoding) return {.answers = answer};
@@ -32,10 +32,10 @@ Waits::Waiter* Waits::find(SessionId session) {
   return found == waiters_.end() ? nullptr : &found->second;
 }
 
-void Waits::started(SessionId session, std::uint32_t most) {
+void Waits::started(SessionId session, std::uint32_t max) {
   Waiter& waiter = waiters_[session.value()] = {};
   waiter.number = ++last_number_;
-  waiter.most = most;
+  waiter.max = max;
 }
 
 void Waits::sum_up() {
@@ -84,7 +84,7 @@ void Waits::count_those_before() {
     for (const auto& [other_id, other] : waiters_) {
       if (!other.has_place || one.counts(other)) continue;
       one.passed_by.insert(other.number);
-      one.work.add({.answers = other.most, .prompt = other.was.tokens, .prompts = 1});
+      one.work.add({.answers = other.max, .prompt = other.was.tokens, .prompts = 1});
     }
   }
 }
@@ -104,7 +104,7 @@ void Waits::count_lost(bool everything) {
     for (const auto& [other_id, other] : waiters_) {
       if (other.has_place) one.work.add({.prompt = other.was.tokens, .prompts = 1});
     }
-    if (one.has_place) most_alone_ += 2 * (one.was.tokens / pass_->limits.tokens + 1);
+    if (one.has_place) max_alone_ += 2 * (one.was.tokens / pass_->limits.tokens + 1);
   }
 }
 
@@ -158,10 +158,10 @@ Waits::Rule Waits::count_turns() {
 
 // Those that hold prompts back, with all threads and with those that the lane leaves; and those of one alone.
 Waits::Rule Waits::count_uncounted(const PassSum& sum) {
-  if (pass_->alone && ++alone_ > most_alone_) return fmt::format("{} passes of one alone", alone_);
+  if (pass_->alone && ++alone_ > max_alone_) return fmt::format("{} passes of one alone", alone_);
   if (pass_->alone || !sum.held()) return std::nullopt;
-  const std::uint64_t most = 2 * rules_.places * (1 + good_passes_ / RowCosts::kForgotten);
-  if (++held_ > most) return fmt::format("prompts were held back in {} of {} passes", held_, good_passes_);
+  const std::uint64_t max = 2 * rules_.places * (1 + good_passes_ / RowCosts::kForgotten);
+  if (++held_ > max) return fmt::format("prompts were held back in {} of {} passes", held_, good_passes_);
   return std::nullopt;
 }
 

@@ -50,7 +50,7 @@ class Waits {
   explicit Waits(Rules rules) : rules_(std::move(rules)) {}
 
   // A generation of at most so many tokens was asked for; in this order they come to the worker.
-  void started(SessionId session, std::uint32_t most);
+  void started(SessionId session, std::uint32_t max);
 
   // What can be seen of a worker between two rounds.
   struct Moment {
@@ -78,14 +78,14 @@ class Waits {
   };
   struct Waiter {
     std::uint64_t number = 0;  // of all generations: who waits stands by it
-    std::uint32_t most = 0;
+    std::uint32_t max = 0;
     bool fresh = true;
-    bool wanted_lane = false;        // and stands before others for it
-    SessionView was, is;             // before the round and after it
-    bool has_place = false;          // in the latest pass
-    bool had_place = false;          // in the one before
-    std::uint64_t left_at = 0;       // the latest pass without a place after one with
-    std::uint32_t said_by_then = 0;  // tokens, when somebody got a place last
+    bool wanted_lane = false;             // and stands before others for it
+    SessionView was, is;                  // before the round and after it
+    bool has_place = false;               // in the latest pass
+    bool had_place = false;               // in the one before
+    std::uint64_t left_at = 0;            // the latest pass without a place after one with
+    std::uint32_t generated_by_then = 0;  // tokens, when somebody got a place last
 
     // Its wait, and what was there when it began, or counts as if.
     std::uint64_t began = 0;  // at this pass
@@ -140,7 +140,7 @@ class Waits {
   DecodeStatus status_ = DecodeStatus::ok;
   std::uint64_t memory_ = 0;
   std::uint64_t passes_ = 0, good_passes_ = 0, held_ = 0;
-  std::uint64_t alone_ = 0, most_alone_ = 0;
+  std::uint64_t alone_ = 0, max_alone_ = 0;
   std::uint32_t in_vain_ = 0;  // passes in a row, since somebody ended
 };
 

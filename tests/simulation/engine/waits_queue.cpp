@@ -87,12 +87,12 @@ Waits::Rule Waits::in_vain(const Moment& moment, bool lane_busy) {
     return one.has_place && stood;
   };
   if (promised_ && moment.memories == moment_.memories) {
-    const bool said = std::ranges::any_of(waiters_, [](const auto& entry) {
+    const bool progressed = std::ranges::any_of(waiters_, [](const auto& entry) {
       const Waiter& one = entry.second;
-      return one.was.generated >= one.said_by_then + kPromisedTokens;
+      return one.was.generated >= one.generated_by_then + kPromisedTokens;
     });
     for (const auto& [id, one] : waiters_) {
-      if (!said && lost_for_cells(one, lane_busy))
+      if (!progressed && lost_for_cells(one, lane_busy))
         return fmt::format("session {} loses its place, and nobody has said {} tokens since somebody got one", id,
                            kPromisedTokens);
     }
@@ -101,7 +101,7 @@ Waits::Rule Waits::in_vain(const Moment& moment, bool lane_busy) {
   const bool anybody = std::ranges::any_of(waiters_, [&](const auto& entry) { return admitted(entry.second); });
   if (!anybody) return std::nullopt;
   promised_ = true;
-  for (auto& [id, one] : waiters_) one.said_by_then = one.was.generated;
+  for (auto& [id, one] : waiters_) one.generated_by_then = one.was.generated;
   return std::nullopt;
 }
 
@@ -137,14 +137,14 @@ Waits::Rule Waits::empty_place(const Moment& moment) const {
 
 // There may be too few cells for it beside those who have a place, and what was promised to them.
 bool Waits::may_want_cells(const Waiter& first, bool lane_busy) const {
-  const auto most = [](const Waiter& one) {
+  const auto max = [](const Waiter& one) {
     return std::uint64_t{std::max(one.was.tokens, one.is.tokens)} + kPromisedTokens + 1;
   };
-  std::uint64_t cells = most(first);
+  std::uint64_t cells = max(first);
   for (const auto& [id, one] : waiters_) {
     // One that got a place in this round may have gone back for the lane.
     const bool counts = one.has_place || active(one.was) || active(one.is) || may_want_lane(one, lane_busy);
-    if (&one != &first && counts) cells += most(one);
+    if (&one != &first && counts) cells += max(one);
   }
   return cells > rules_.cells;
 }

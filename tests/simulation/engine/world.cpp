@@ -93,8 +93,8 @@ class World {
       workers_.push_back(std::make_unique<SimulatedWorker>(common, i));
   }
 
-  Outcome run(const std::vector<Op>& life) {
-    for (const Op& op : life) {
+  Outcome run(const std::vector<Op>& scenario) {
+    for (const Op& op : scenario) {
       if (traced_) outcome_.trace.push_back(to_string(op));
       apply(op);
       if (broken()) return std::move(outcome_);
@@ -277,7 +277,7 @@ class World {
     reader.shift = client.shift;
     if (reader.shift) reader.history = client.history;
     reader.n_ctx = client.shared->n_ctx;
-    reader.most = op.size;
+    reader.max = op.size;
     reader.stops = stops(op);
     reader.poisoned = std::ranges::find(client.history, kPoison) != client.history.end();
     reader.adapters = client.shared->adapters;
@@ -307,8 +307,8 @@ class World {
   void read(Client& client) {
     if (!client.reader) return;
     // A pool that couldn't grow is full sooner.
-    const std::uint32_t most = std::min(client.shared->n_ctx, fate_->refused > 0 ? setting_.memory.cells : ~0u);
-    if (auto rule = client.read(setting_.max_tokens(most))) return fate_->broken(std::move(*rule));
+    const std::uint32_t max = std::min(client.shared->n_ctx, fate_->refused > 0 ? setting_.memory.cells : ~0u);
+    if (auto rule = client.read(setting_.max_tokens(max))) return fate_->broken(std::move(*rule));
     if (!client.reader->finish) return;
     outcome_.failed += client.failed(errc::decode_failed) ? 1 : 0;
     if (client.failed(errc::worker_failed)) {
@@ -329,12 +329,12 @@ class World {
   }
 
   void downsize() {
-    std::size_t heard = 0;
+    std::size_t answered = 0;
     for (auto& worker : workers_) {
-      worker->box()->post(Downsize{[&](DownsizeReport) { ++heard; }});
+      worker->box()->post(Downsize{[&](DownsizeReport) { ++answered; }});
       worker->settle();
     }
-    if (heard != workers_.size()) violate("a downsize without an answer");
+    if (answered != workers_.size()) violate("a downsize without an answer");
   }
 
   // Of each worker. Who is first changes, for what they share.
@@ -350,7 +350,7 @@ class World {
   void get_through() {
     std::uint64_t work = 100;
     for (auto& [id, client] : clients_) {
-      if (client->reader) work += 3 * (client->history.size() + client->reader->most + 10);
+      if (client->reader) work += 3 * (client->history.size() + client->reader->max + 10);
     }
     fate_->abort_in = fate_->fail_in = fate_->refuse_make = fate_->throw_in = fate_->disk_stalls = 0;
     fate_->throw_make = fate_->throw_thread = false;
@@ -381,14 +381,14 @@ class World {
       outcome_.growths += stats.growths;
       outcome_.accepted += stats.accepted_tokens;
       outcome_.in_lane += stats.lane_prompts;
-      outcome_.padding += stats.filler_rows;
+      outcome_.padding += stats.padding_rows;
       outcome_.fresh_starts += stats.fresh_starts;
       if (setting_.worker.layout == KvLayout::split) outcome_.in_parts += stats.predicted_tokens;
       if (!worker->in_flight().wait_until_empty(MonoTime::min())) violate("a generation is said to run when none does");
     }
     outcome_.crossed = fate_->crossed;
     if (store_) outcome_.read_back = store_->stats().loads;
-    if (fate_->most_batch > setting_.memory.batch) violate("a pass of {} tokens", fate_->most_batch);
+    if (fate_->max_batch > setting_.memory.batch) violate("a pass of {} tokens", fate_->max_batch);
     while (!clients_.empty() && !broken()) end(*clients_.begin()->second);
     downsize();
     for (auto& worker : workers_) {
@@ -417,8 +417,8 @@ class World {
 
 }  // namespace
 
-Outcome live(const std::vector<Op>& life, std::uint64_t variety, bool traced) {
-  return World(variety, traced).run(life);
+Outcome live(const std::vector<Op>& scenario, std::uint64_t variety, bool traced) {
+  return World(variety, traced).run(scenario);
 }
 
 }  // namespace corral::engine::simulation

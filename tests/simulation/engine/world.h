@@ -36,6 +36,6 @@ struct Outcome {
 };
 
 // `variety` picks the world: cells, batch, places, kind of memory, layout, guesses, lane, workers.
-Outcome live(const std::vector<Op>& life, std::uint64_t variety, bool traced = false);
+Outcome live(const std::vector<Op>& scenario, std::uint64_t variety, bool traced = false);
 
 }  // namespace corral::engine::simulation

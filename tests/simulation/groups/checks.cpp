@@ -95,9 +95,9 @@ void World::check_lost(unsigned at) {
       const auto other = number_of(id);
       const auto& lost = nodes_[other];
       const bool ended = !lost.groups || now_ - lost.troubled < kAftermath || now_ - nodes_[at].troubled < kAftermath;
-      const auto last = heard_at_.find({at, other});
-      const bool heard = last != heard_at_.end() && now_ - last->second < setting_.rules.patience - Millis(200);
-      if (heard && !ended) fail("a blip changes no plan", fmt::format("n{} has lost n{}", at, other));
+      const auto last = received_at_.find({at, other});
+      const bool recent = last != received_at_.end() && now_ - last->second < setting_.rules.patience - Millis(200);
+      if (recent && !ended) fail("a blip changes no plan", fmt::format("n{} has lost n{}", at, other));
     }
   }
 }
@@ -112,9 +112,9 @@ void World::check_claims(unsigned at) {
     auto& claim = claims_.try_emplace({at, model}, group.of(), now_).first->second;
     if (claim.of != group.of()) claim = {group.of(), now_};
     const auto nodes = group.plan().split.shares.size();
-    const auto most = nodes * (setting_.rules.answer + kGroupTick) + kGroupTick;
+    const auto limit = nodes * (setting_.rules.answer + kGroupTick) + kGroupTick;
     // Nobody counts while its machine stands still.
-    if (now_ - std::max(claim.since, nodes_[at].resumed) > most)
+    if (now_ - std::max(claim.since, nodes_[at].resumed) > limit)
       return fail("nobody claims longer than its nodes may take to answer",
                   fmt::format("n{}, {} nodes, term {}", at, nodes, group.of().term));
   }

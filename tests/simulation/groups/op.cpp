@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "simulation/life.h"
+#include "simulation/scenario.h"
 
 namespace corral::mesh::groups_simulation {
 namespace {
@@ -32,17 +32,17 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::vector<Op> random_life(std::uint64_t seed, unsigned nodes, std::size_t length, bool all_faults) {
+std::vector<Op> random_scenario(std::uint64_t seed, unsigned nodes, std::size_t length, bool all_faults) {
   Dice dice(seed);
-  corral::simulation::StepLot<Op> lot(dice, kRows, all_faults);
+  corral::simulation::StepSampler<Op> sampler(dice, kRows, all_faults);
   const std::uint32_t longest = dice.chance(40) ? 15'000 : 4000;
-  std::vector<Op> life;
-  while (life.size() < length) {
-    auto op = lot.draw(nodes, 240);
+  std::vector<Op> scenario;
+  while (scenario.size() < length) {
+    auto op = sampler.draw(nodes, 240);
     if (op.kind == Kind::elapse) op.ms = 50 * (1 + dice.roll(dice.chance(25) ? longest / 50 : 20));
-    life.push_back(op);
+    scenario.push_back(op);
   }
-  return life;
+  return scenario;
 }
 
 std::string describe(const Op& op) { return corral::simulation::in_words<Op>(kRows, op); }

@@ -35,7 +35,7 @@ struct Op {
 };
 
 // A life of `length` steps of `nodes` nodes. Each seed has its own habits.
-std::vector<Op> random_life(std::uint64_t seed, unsigned nodes, std::size_t length, bool all_faults = false);
+std::vector<Op> random_scenario(std::uint64_t seed, unsigned nodes, std::size_t length, bool all_faults = false);
 
 std::string describe(const Op& op);
 std::string as_code(const Op& op);

@@ -21,7 +21,7 @@ void World::move_links() {
       if (a == b) continue;
       if (!nodes_[a].runs()) continue;
       auto& end = nodes_[a].ends[b];
-      if (end.up && !is_troubled(a, b)) heard_at_[{a, b}] = now_;
+      if (end.up && !is_troubled(a, b)) received_at_[{a, b}] = now_;
       if (!is_troubled(a, b)) {
         end.trouble.reset();
       } else if (end.up) {
@@ -37,27 +37,27 @@ void World::move_links() {
 }
 
 // The process at `a` sees its link end; so does the other one, if anything gets there.
-void World::take_down(unsigned a, unsigned b, LinkEnd how, Millis heard) {
+void World::take_down(unsigned a, unsigned b, LinkEnd how, Millis received) {
   auto& end = nodes_[a].ends[b];
   if (!nodes_[a].runs() || !end.up) return;
   end.up = false;
   may_dial_[std::minmax(a, b)] = now_ + kDialled + Millis(dice_.roll(300));
-  const auto heard_here = BootTime(heard + nodes_[a].clock);
-  tell(a, [&](Groups& groups) { groups.link_down(nodes_[b].id, how, heard_here, clock_of(a)); });
+  const auto received_here = BootTime(received + nodes_[a].clock);
+  call_core(a, [&](Groups& groups) { groups.link_down(nodes_[b].id, how, received_here, clock_of(a)); });
   if (nodes_[b].runs() && !broken_.contains({a, b})) take_down(b, a, LinkEnd::cut, now_);
 }
 
 void World::bring_up(unsigned a, unsigned b) {
   auto &one = nodes_[a].ends[b], &other = nodes_[b].ends[a];
-  const bool wanted = !one.up || !other.up || one.life != nodes_[b].life || other.life != nodes_[a].life;
+  const bool wanted = !one.up || !other.up || one.epoch != nodes_[b].epoch || other.epoch != nodes_[a].epoch;
   if (!wanted || is_troubled(a, b) || is_troubled(b, a) || now_ < may_dial_[std::minmax(a, b)]) return;
   for (const auto& [here, there] : {std::pair(a, b), std::pair(b, a)}) {
     auto& end = nodes_[here].ends[there];
-    if (end.up && end.life == nodes_[there].life) continue;
-    end = {.up = true, .life = nodes_[there].life, .trouble = {}, .patience = Millis(0)};
+    if (end.up && end.epoch == nodes_[there].epoch) continue;
+    end = {.up = true, .epoch = nodes_[there].epoch, .trouble = {}, .patience = Millis(0)};
     const auto& id = nodes_[there].id;
-    const auto life = nodes_[there].life;
-    tell(here, [&](Groups& groups) { groups.link_up(id, life, clock_of(here)); });
+    const auto epoch = nodes_[there].epoch;
+    call_core(here, [&](Groups& groups) { groups.link_up(id, epoch, clock_of(here)); });
   }
 }
 
@@ -67,7 +67,7 @@ void World::move_letters() {
     const auto letter = letters_[i];
     const auto drop = [&] { letters_.erase(letters_.begin() + static_cast<std::ptrdiff_t>(i)); };
     const auto& to = nodes_[letter.to];
-    const bool gone = !to.groups || to.life != letter.life_to || nodes_[letter.from].life != letter.life_from ||
+    const bool gone = !to.groups || to.epoch != letter.epoch_to || nodes_[letter.from].epoch != letter.epoch_from ||
                       !to.ends[letter.from].up;
     if (gone) {
       drop();
@@ -76,7 +76,7 @@ void World::move_letters() {
     } else {
       drop();
       const auto& from = nodes_[letter.from].id;
-      tell(letter.to, [&](Groups& groups) { groups.message(from, letter.message, clock_of(letter.to)); });
+      call_core(letter.to, [&](Groups& groups) { groups.message(from, letter.message, clock_of(letter.to)); });
     }
   }
 }
@@ -86,7 +86,7 @@ void World::move_processes() {
     auto& node = nodes_[at];
     if (node.runs() && node.worker && node.worker->gone <= now_) {
       node.worker.reset();
-      tell(at, [&](Groups& groups) { groups.worker_reaped(clock_of(at)); });
+      call_core(at, [&](Groups& groups) { groups.worker_reaped(clock_of(at)); });
     }
     if (!node.runs() || !node.engine) continue;
     auto& engine = *node.engine;
@@ -107,10 +107,10 @@ void World::move_processes() {
     if (broken) {
       node.engine.reset();
       note("  n" + std::to_string(at) + "'s engine has ended");
-      tell(at, [&](Groups& groups) { groups.engine_ended(model, of, clock_of(at)); });
+      call_core(at, [&](Groups& groups) { groups.engine_ended(model, of, clock_of(at)); });
     } else if (engine.drained <= now_) {
       engine.drained = kNever;
-      tell(at, [&](Groups& groups) { groups.engine_drained(model, of, clock_of(at)); });
+      call_core(at, [&](Groups& groups) { groups.engine_drained(model, of, clock_of(at)); });
     }
   }
 }

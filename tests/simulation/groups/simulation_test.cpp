@@ -5,7 +5,7 @@
 
 #include "simulation/groups/world.h"
 #include "simulation/length.h"
-#include "simulation/life.h"
+#include "simulation/scenario.h"
 
 namespace corral::mesh::groups_simulation {
 namespace {
@@ -13,11 +13,11 @@ namespace {
 using corral::simulation::from_environment;
 using corral::simulation::kDefaultLength;
 
-std::string told(const std::vector<Op>& life, const Setting& setting, const Violation& violation) {
+std::string describe(const std::vector<Op>& scenario, const Setting& setting, const Violation& violation) {
   constexpr std::uint32_t kPauses[] = {50, 500, 3000};
   const auto again = [&](const std::vector<Op>& steps, bool with_trace) { return live(steps, setting, with_trace); };
-  return corral::simulation::tell_failure(life, violation, again, kPauses,
-                                          fmt::format("seed {}, {} nodes", setting.seed, setting.nodes));
+  return corral::simulation::describe_failure(scenario, violation, again, kPauses,
+                                              fmt::format("seed {}, {} nodes", setting.seed, setting.nodes));
 }
 
 constexpr unsigned kSizes[] = {2, 3, 4, 5, 8};
@@ -26,13 +26,13 @@ TEST(GroupsSimulation, HoldsTheRules) {
   const auto events = from_environment("CORRAL_SIMULATION_EVENTS", kDefaultLength);
   auto seed = from_environment("CORRAL_SIMULATION_SEED", 1);
   Outcome sum;
-  std::uint64_t lives = 0;
-  for (; sum.events < events; ++seed, ++lives) {
+  std::uint64_t runs = 0;
+  for (; sum.events < events; ++seed, ++runs) {
     const Setting setting{.nodes = kSizes[seed % std::size(kSizes)], .seed = seed};
-    const auto life = random_life(seed, setting.nodes, 20 + seed % 7 * 30);
-    const auto outcome = live(life, setting);
+    const auto scenario = random_scenario(seed, setting.nodes, 20 + seed % 7 * 30);
+    const auto outcome = live(scenario, setting);
     if (outcome.violation) {
-      ADD_FAILURE() << told(life, setting, *outcome.violation);
+      ADD_FAILURE() << describe(scenario, setting, *outcome.violation);
       return;
     }
     sum.events += outcome.events;
@@ -40,9 +40,9 @@ TEST(GroupsSimulation, HoldsTheRules) {
     sum.grants += outcome.grants;
     sum.refusals += outcome.refusals;
   }
-  fmt::print("{} lives, {} events, {} engines started, {} grants, {} refusals\n", lives, sum.events, sum.starts,
+  fmt::print("{} lives, {} events, {} engines started, {} grants, {} refusals\n", runs, sum.events, sum.starts,
              sum.grants, sum.refusals);
-  EXPECT_GT(sum.starts, lives);
+  EXPECT_GT(sum.starts, runs);
   EXPECT_GT(sum.grants, 2 * sum.starts / 3);
   EXPECT_GT(sum.refusals, sum.events / 10'000);
 }
@@ -50,26 +50,26 @@ TEST(GroupsSimulation, HoldsTheRules) {
 // With every kind of fault in each life.
 TEST(GroupsSimulation, HoldsTheRulesWithThirtyTwoNodes) {
   const auto events = from_environment("CORRAL_SIMULATION_EVENTS", kDefaultLength) / 4;
-  std::uint64_t sum = 0, starts = 0, lives = 0;
-  for (; sum < events; ++lives) {
-    const Setting setting{.nodes = 32, .seed = 1 + lives};
-    const auto life = random_life(setting.seed, setting.nodes, 200, true);
-    const auto outcome = live(life, setting);
+  std::uint64_t sum = 0, starts = 0, runs = 0;
+  for (; sum < events; ++runs) {
+    const Setting setting{.nodes = 32, .seed = 1 + runs};
+    const auto scenario = random_scenario(setting.seed, setting.nodes, 200, true);
+    const auto outcome = live(scenario, setting);
     if (outcome.violation) {
-      ADD_FAILURE() << told(life, setting, *outcome.violation);
+      ADD_FAILURE() << describe(scenario, setting, *outcome.violation);
       return;
     }
     sum += outcome.events;
     starts += outcome.starts;
   }
-  fmt::print("{} lives, {} events, {} engines started\n", lives, sum, starts);
-  EXPECT_GT(starts, lives);
+  fmt::print("{} lives, {} events, {} engines started\n", runs, sum, starts);
+  EXPECT_GT(starts, runs);
 }
 
 TEST(GroupsSimulation, TheSameLifeGivesTheSameRun) {
-  const auto life = random_life(42, 4, 150);
+  const auto scenario = random_scenario(42, 4, 150);
   const Setting setting{.nodes = 4, .seed = 42};
-  const auto first = live(life, setting, true), second = live(life, setting, true);
+  const auto first = live(scenario, setting, true), second = live(scenario, setting, true);
   EXPECT_EQ(first.trace, second.trace);
   EXPECT_EQ(first.events, second.events);
 }
@@ -77,16 +77,16 @@ TEST(GroupsSimulation, TheSameLifeGivesTheSameRun) {
 // The link to the last node of a plan went down before that one was asked: the others were held for as long.
 TEST(GroupsSimulation, AClaimEndsWithALinkOfItsPlan) {
   const Setting setting{.nodes = 3, .seed = 5031};
-  const auto life = random_life(setting.seed, setting.nodes, 170);
-  const auto outcome = live(life, setting);
-  if (outcome.violation) ADD_FAILURE() << told(life, setting, *outcome.violation);
+  const auto scenario = random_scenario(setting.seed, setting.nodes, 170);
+  const auto outcome = live(scenario, setting);
+  if (outcome.violation) ADD_FAILURE() << describe(scenario, setting, *outcome.violation);
 }
 
 // A check that never fails checks nothing: each of these worlds breaks a promise that the core relies on.
 bool is_seen(std::string_view rule, Setting setting) {
   for (setting.seed = 1; setting.seed < 150; ++setting.seed) {
     setting.nodes = kSizes[setting.seed % std::size(kSizes)];
-    const auto outcome = live(random_life(setting.seed, setting.nodes, 120), setting);
+    const auto outcome = live(random_scenario(setting.seed, setting.nodes, 120), setting);
     if (outcome.violation && outcome.violation->rule == rule) return true;
   }
   return false;
@@ -105,13 +105,13 @@ TEST(GroupsSimulation, SeesEnginesThatTakeTooLongToEnd) {
 // One that starts again while its host, which is cut off, doesn't know.
 TEST(GroupsSimulation, SeesNodesThatForgetWhoHadThem) {
   using Kind = Op::Kind;
-  const std::vector<Op> life = {{Kind::want, 0, 1, 0, 0},     {Kind::elapse, 0, 0, 0, 2000}, {Kind::cut, 0, 1, 0, 0},
-                                {Kind::kill, 1, 0, 0, 0},     {Kind::start, 1, 0, 0, 0},     {Kind::want, 2, 1, 1, 0},
-                                {Kind::elapse, 0, 0, 0, 4000}};
+  const std::vector<Op> scenario = {
+      {Kind::want, 0, 1, 0, 0},  {Kind::elapse, 0, 0, 0, 2000}, {Kind::cut, 0, 1, 0, 0},      {Kind::kill, 1, 0, 0, 0},
+      {Kind::start, 1, 0, 0, 0}, {Kind::want, 2, 1, 1, 0},      {Kind::elapse, 0, 0, 0, 4000}};
   Setting setting{.nodes = 3, .seed = 3};
-  EXPECT_FALSE(live(life, setting).violation);
+  EXPECT_FALSE(live(scenario, setting).violation);
   setting.forgetful = true;
-  const auto outcome = live(life, setting);
+  const auto outcome = live(scenario, setting);
   ASSERT_TRUE(outcome.violation);
   EXPECT_EQ(outcome.violation->rule, "a node grants nothing that somebody still believes to have");
 }

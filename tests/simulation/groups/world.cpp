@@ -17,9 +17,9 @@ NodeId id_of(unsigned number) {
 
 }  // namespace
 
-Outcome live(const std::vector<Op>& life, const Setting& setting, bool with_trace) {
+Outcome live(const std::vector<Op>& scenario, const Setting& setting, bool with_trace) {
   World world(setting, with_trace);
-  for (const auto& op : life) {
+  for (const auto& op : scenario) {
     world.apply(op);
     if (world.outcome().violation) return world.outcome();
   }
@@ -64,7 +64,7 @@ void World::apply(const Op& op) {
     case Kind::end:
       if (!node.runs()) return;
       node.troubled = now_;
-      return tell(op.node, [&](Groups& groups) { groups.end(model_key(op.choice % 3), clock_of(op.node)); });
+      return call_core(op.node, [&](Groups& groups) { groups.end(model_key(op.choice % 3), clock_of(op.node)); });
     case Kind::crash:
       if (node.engine && node.runs()) node.engine->ends = now_;
       return move_processes();
@@ -104,32 +104,32 @@ void World::apply(const Op& op) {
       node.paused = false;
       node.troubled = node.resumed = now_;
       for (auto& end : node.ends) end.trouble.reset();
-      return tell(op.node, [&](Groups& groups) { groups.tick(clock_of(op.node)); });
+      return call_core(op.node, [&](Groups& groups) { groups.tick(clock_of(op.node)); });
     case Kind::recall:
       if (!node.runs()) return;
       node.troubled = now_;
       node.lends = false;
-      return tell(op.node, [&](Groups& groups) { groups.recall(clock_of(op.node)); });
+      return call_core(op.node, [&](Groups& groups) { groups.recall(clock_of(op.node)); });
     case Kind::lend:
       if (!node.runs()) return;
       node.lends = true;
-      return tell(op.node, [&](Groups& groups) { groups.lend(memory_of(op.node)); });
+      return call_core(op.node, [&](Groups& groups) { groups.lend(memory_of(op.node)); });
   }
 }
 
 void World::start(unsigned at) {
   auto& node = nodes_[at];
-  ++node.life;
+  ++node.epoch;
   node.troubled = now_;
   auto rules = setting_.rules;
   if (setting_.patience_of_hosts) rules.patience = *setting_.patience_of_hosts;
   if (setting_.answer_of_hosts) rules.answer = *setting_.answer_of_hosts;
   const auto former = setting_.forgetful ? std::nullopt : node.former;
-  node.groups.emplace(Groups::Options{node.id, node.life, former, dice_.next(), rules}, clock_of(at));
+  node.groups.emplace(Groups::Options{node.id, node.epoch, former, dice_.next(), rules}, clock_of(at));
   node.ends.assign(nodes_.size(), {});
   node.lends = true;
   node.resumed = now_;
-  tell(at, [&](Groups& groups) { groups.lend(memory_of(at)); });
+  call_core(at, [&](Groups& groups) { groups.lend(memory_of(at)); });
   started(at);
 }
 
@@ -179,7 +179,7 @@ void World::want(const Op& op) {
   const bool stays = works && (same || cause == PlanCause::better);
   if (!stays) node.troubled = now_;
   const bool ran = works && node.engine && node.engine->ends == kNever;
-  tell(op.node, [&](Groups& groups) { changes = groups.want(plan, cause, clock_of(op.node)); });
+  call_core(op.node, [&](Groups& groups) { changes = groups.want(plan, cause, clock_of(op.node)); });
   if (ran && changes && node.engine && node.engine->ends != kNever)
     fail("a changed plan drains first", fmt::format("n{}", op.node));
   if (stays && (changes || disturbances_ != before))
@@ -247,7 +247,7 @@ void World::send(unsigned from, unsigned to, const GroupMessage& message) {
   const int copies = dice_.chance(doubled_) ? 2 : 1;
   for (int copy = 0; copy < copies; ++copy) {
     letters_.push_back(
-        {now_ + Millis(1 + dice_.roll(longest_)), from, to, nodes_[from].life, nodes_[from].ends[to].life, message});
+        {now_ + Millis(1 + dice_.roll(longest_)), from, to, nodes_[from].epoch, nodes_[from].ends[to].epoch, message});
   }
 }
 
@@ -260,7 +260,7 @@ void World::pass(Millis time) {
     for (unsigned at = 0; at < nodes_.size(); ++at) {
       // Each at a moment of its own.
       if ((now_ / kStep + at) % (kGroupTick / kStep) != 0) continue;
-      tell(at, [&](Groups& groups) { groups.tick(clock_of(at)); });
+      call_core(at, [&](Groups& groups) { groups.tick(clock_of(at)); });
     }
     moved();
   }

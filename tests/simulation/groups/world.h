@@ -44,7 +44,7 @@ struct Setting {
 };
 
 // Lives the life, then ends all faults and looks whether the groups come to stand.
-Outcome live(const std::vector<Op>& life, const Setting& setting, bool with_trace = false);
+Outcome live(const std::vector<Op>& scenario, const Setting& setting, bool with_trace = false);
 
 // Worlds with more in them are made on top of it (simulation/allotment).
 class World {
@@ -76,7 +76,7 @@ class World {
   // What a node knows of its link to another.
   struct End {
     bool up = false;
-    std::uint64_t life = 0;         // of the other
+    std::uint64_t epoch = 0;        // of the other
     std::optional<Millis> trouble;  // since when nothing comes, or nothing comes back
     Millis patience{0};             // until it is noticed
   };
@@ -84,7 +84,7 @@ class World {
     NodeId id;
     Millis clock{0};  // what its clock is ahead by
     std::optional<Groups> groups;
-    std::uint64_t life = 0;        // on its disk
+    std::uint64_t epoch = 0;       // on its disk
     std::optional<NodeId> former;  // on its disk
     bool paused = false;
     bool lends = true;
@@ -98,7 +98,7 @@ class World {
   struct Letter {
     Millis due;
     unsigned from, to;
-    std::uint64_t life_from, life_to;
+    std::uint64_t epoch_from, epoch_to;
     GroupMessage message;
   };
 
@@ -119,7 +119,7 @@ class World {
   void set_path(unsigned from, unsigned to, bool whole);
   GroupPlan plan_of(const Op& op) const;
   // Calls the core of a node, if it runs, and does what that says, one after the other.
-  void tell(unsigned at, const auto& call) {
+  void call_core(unsigned at, const auto& call) {
     if (!nodes_[at].runs()) return;
     ++outcome_.events;
     call(*nodes_[at].groups);
@@ -133,7 +133,7 @@ class World {
   // physics.cpp: what happens by itself in time.
   void move_links();
   void bring_up(unsigned a, unsigned b);
-  void take_down(unsigned a, unsigned b, LinkEnd how, Millis heard);
+  void take_down(unsigned a, unsigned b, LinkEnd how, Millis received);
   bool is_troubled(unsigned a, unsigned b) const;
   void move_letters();
   void move_processes();
@@ -160,8 +160,8 @@ class World {
   Millis now_{1'000'000};
   std::deque<Node> nodes_;  // in the order of ids
   std::set<std::pair<unsigned, unsigned>> broken_;
-  std::map<std::pair<unsigned, unsigned>, Millis> heard_at_;  // when `first` heard `second` last over a link
-  std::map<std::pair<unsigned, unsigned>, Millis> troubled_;  // pairs: cut, healed, a letter lost
+  std::map<std::pair<unsigned, unsigned>, Millis> received_at_;  // when `first` heard `second` last over a link
+  std::map<std::pair<unsigned, unsigned>, Millis> troubled_;     // pairs: cut, healed, a letter lost
   std::map<std::pair<unsigned, unsigned>, Millis> may_dial_;
   struct Claim {
     PlanTerm of;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr Millis kGoneNoticed{8000};
 
-std::string told(const Catalog& catalog, bool own_view) {
+std::string describe(const Catalog& catalog, bool own_view) {
   std::string text;
   for (const auto& model : catalog.models()) {
     text += own_view ? model.name : to_hex(model.content.bytes).substr(0, 8);
@@ -61,7 +61,7 @@ void World::check_node(unsigned at) {
   const auto& gossip = *node.process->gossip;
   for (unsigned other = 0; other < nodes_.size(); ++other) {
     const auto author = id_of(other);
-    const auto* announcement = gossip.book().find(author);
+    const auto* announcement = gossip.store().find(author);
     if (!announcement) continue;
     auto& newest = node.newest[author];
     if (announcement->stamp < newest)
@@ -70,7 +70,8 @@ void World::check_node(unsigned at) {
     if (ground_->standing(at, announcement->head.author) != MembershipStatus::member)
       fail("only members' words are kept", fmt::format("n{} about {}", at, short_text(author)));
   }
-  if (gossip.book().bytes() > 3 * kMaxStatementBytes * nodes_.size()) fail("a book is bounded", fmt::format("n{}", at));
+  if (gossip.store().bytes() > 3 * kMaxStatementBytes * nodes_.size())
+    fail("a book is bounded", fmt::format("n{}", at));
   const auto all = gossip.known();
   for (const auto& known : all) check_word(at, known);
   check_thrown_out(at, all);
@@ -85,12 +86,12 @@ void World::check_thrown_out(unsigned at, const std::vector<KnownNode>& all) {
     if (!gone.revoked || !gone.key || &gone == &nodes_[at] || nodes_[at].revoked) continue;
     const auto there = std::ranges::find(all, gone.key->id(), &KnownNode::id);
     if (there == all.end() || !is_routable(there->reach)) continue;
-    const auto teller = std::ranges::find(all, gone.revoked_by, &KnownNode::id);
-    if (teller == all.end() || teller->reach != Reach::linked) continue;
-    const auto number = number_of(teller->id);
+    const auto revoker = std::ranges::find(all, gone.revoked_by, &KnownNode::id);
+    if (revoker == all.end() || revoker->reach != Reach::linked) continue;
+    const auto number = number_of(revoker->id);
     if (!number || nodes_[*number].paused) continue;
-    const auto heard = std::max({gone.revoked_at, teller->since, nodes_[at].resumed, nodes_[*number].resumed});
-    if (now - heard > grace)
+    const auto received = std::max({gone.revoked_at, revoker->since, nodes_[at].resumed, nodes_[*number].resumed});
+    if (now - received > grace)
       fail("who was thrown out is out wherever that is known",
            fmt::format("n{} reaches {}", at, short_text(there->id)));
   }
@@ -119,21 +120,21 @@ void World::check_word(unsigned at, const KnownNode& known) {
   if (!known.node_state || about.liar) return;
   auto& compared = nodes_[at].compared[known.id];
   if (known.reach == Reach::linked && about.process) {
-    const auto life = fmt::format("{}:{}:", *number, about.life);
-    const bool of_this_life = known.node_state->version.starts_with(life);
+    const auto run = fmt::format("{}:{}:", *number, about.starts);
+    const bool of_this_run = known.node_state->version.starts_with(run);
     // A link that is a queue ends with its process; a real one may be cut and live on for a while.
     const auto grace = kNoticed + kMaxDelay;
     const bool settled = now - about.since > grace && now - nodes_[at].resumed > grace && !broken_since(at, *number);
-    if (!of_this_life && (settled || !setting_.links))
+    if (!of_this_run && (settled || !setting_.links))
       fail("what a node said in an earlier life isn't its word",
-           fmt::format("n{} has {} of life {} of n{}", at, known.node_state->version, about.life, *number));
+           fmt::format("n{} has {} of life {} of n{}", at, known.node_state->version, about.starts, *number));
   }
   if (compared == known.node_state) return;
   compared = known.node_state;
   const auto logged = log_.find(known.node_state->version);
-  auto heard = *known.node_state;
-  heard.links.clear();
-  if (logged == log_.end() || !(logged->second == heard) ||
+  auto received = *known.node_state;
+  received.links.clear();
+  if (logged == log_.end() || !(logged->second == received) ||
       !known.node_state->version.starts_with(fmt::format("{}:", *number)))
     fail("what is known of a node is what it said",
          fmt::format("n{} about n{}: {}", at, *number, known.node_state->version));
@@ -156,7 +157,7 @@ void World::check_catalog(unsigned at) {
     auto nodes = gossip.known();
     std::ranges::reverse(nodes);
     std::ranges::rotate(nodes, nodes.begin() + static_cast<std::ptrdiff_t>(steps_ / 16 % nodes.size()));
-    if (told(*make_catalog(nodes), true) != told(*catalog, true))
+    if (describe(*make_catalog(nodes), true) != describe(*catalog, true))
       fail("the order of nodes changes nothing", fmt::format("n{}", at));
   }
   const auto all = gossip.known();

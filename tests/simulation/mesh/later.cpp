@@ -31,7 +31,8 @@ class Embroiderer {
         payload[kMinorAt] = 0;
         payload[kMinorAt + 1] = static_cast<char>(kLaterMinor);
       }
-      const bool grows = known == FrameKind::hello || known == FrameKind::heartbeat || known == FrameKind::whereabouts;
+      const bool grows =
+          known == FrameKind::hello || known == FrameKind::heartbeat || known == FrameKind::peer_exchange;
       if (grows) payload += kMore;
       put(out, kind, payload);
       if (known == FrameKind::heartbeat) put(out, kUnknownKind, kMore);

@@ -22,10 +22,10 @@ void World::lie(unsigned number, unsigned about, std::uint8_t choice) {
   auto& node = nodes_[number];
   if (!node.process || node.paused || setting_.real_keys) return;
   auto& gossip = *node.process->gossip;
-  const auto* own = gossip.book().find(id_of(number));
-  const auto* other = gossip.book().find(id_of(about));
+  const auto* own = gossip.store().find(id_of(number));
+  const auto* other = gossip.store().find(id_of(about));
   if (!own) return;
-  const auto say_for_itself = [&](Head head) {
+  const auto signed_heads = [&](Head head) {
     node.liar = true;
     head.author = node.key->public_key();
     head.boot = own->head.boot;
@@ -47,7 +47,7 @@ void World::lie(unsigned number, unsigned about, std::uint8_t choice) {
       if (other) {
         auto head = other->head;
         head.seq = own->head.seq + 1;
-        send_from(number, say_for_itself(head));
+        send_from(number, signed_heads(head));
       }
       break;
     case 3:  // two things at once
@@ -55,7 +55,7 @@ void World::lie(unsigned number, unsigned about, std::uint8_t choice) {
         auto head = own->head;
         head.seq += 3;
         head.more = std::string(1 + version, 'x');
-        const auto frame = say_for_itself(head);
+        const auto frame = signed_heads(head);
         const auto to = (number + 1 + version) % nodes_.size();
         if (nodes_[to].key) node.process->peers->send(id_of(static_cast<unsigned>(to)), frame);
       }
@@ -65,14 +65,14 @@ void World::lie(unsigned number, unsigned about, std::uint8_t choice) {
         auto head = own->head;
         head.seq += 2;
         head.pages.assign(21, {kLargestNodeStatePage, sha256({node.tag})});
-        send_from(number, say_for_itself(head));
+        send_from(number, signed_heads(head));
       }
       break;
     case 5:  // a flood
       for (std::uint64_t i = 0; i < 40; ++i) {
         auto head = own->head;
         head.seq += 10 + i;
-        send_from(number, say_for_itself(head));
+        send_from(number, signed_heads(head));
       }
       break;
     case 6:  // pages that nobody asked for

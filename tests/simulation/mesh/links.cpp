@@ -64,20 +64,20 @@ class Links final : public Ground {
       Process* issuer = nullptr;
       for (auto& other : processes_) {
         const bool runs = other.peers && !other.paused;
-        if (&other != &process && other.book && (!issuer || runs)) issuer = &other;
+        if (&other != &process && other.store && (!issuer || runs)) issuer = &other;
         if (issuer == &other && runs) break;
       }
-      if (issuer) (void)issuer->book->learn({&record, 1});
+      if (issuer) (void)issuer->store->learn({&record, 1});
       if (issuer && issuer->peers) issuer->peers->members_changed();
     }
-    if (!process.book || process.key->public_key() != key.public_key()) {
+    if (!process.store || process.key->public_key() != key.public_key()) {
       process.key = key;
       process.folder = std::make_unique<TestFolder>();
       *process.full = false;
-      process.book = *MemberStore::begin(process.folder->path(), set_);
+      process.store = *MemberStore::begin(process.folder->path(), set_);
       process.tokens = *JoinTokenStore::open(process.folder->path());
     } else {
-      process.book = std::move(**MemberStore::open(process.folder->path()));
+      process.store = std::move(**MemberStore::open(process.folder->path()));
     }
     process.timers = std::make_unique<StoppableTimers>(timers_, loop_.executor());
     process.paused = false;
@@ -86,11 +86,11 @@ class Links final : public Ground {
     options.folder = process.folder->path();
     options.addresses = {place(node)};
     options.seed = node + 1;
-    options.most_links = std::max(options.most_links, processes_.size() + 1);  // the founder is a member and no node
+    options.max_links = std::max(options.max_links, processes_.size() + 1);  // the founder is a member and no node
     for (unsigned other = 0; other < processes_.size(); ++other) {
       if (other != node) options.configured.push_back({{}, place(other)});
     }
-    process.peers = std::make_unique<PeerManager>(loop_.executor(), *process.timers, *process.key, *process.book,
+    process.peers = std::make_unique<PeerManager>(loop_.executor(), *process.timers, *process.key, *process.store,
                                                   *process.tokens, std::move(options));
     return *process.peers;
   }
@@ -138,7 +138,7 @@ class Links final : public Ground {
     auto& issuer = processes_[by];
     if (!processes_[node].key || !issuer.peers || issuer.paused) return false;
     if (!at_once(issuer.peers->revoke({processes_[node].key->id()}))) return false;
-    (void)set_.merge(issuer.book->set());  // who loses its disk is told all when it joins again
+    (void)set_.merge(issuer.store->set());  // who loses its disk is told all when it joins again
     settle();
     return true;
   }
@@ -157,8 +157,8 @@ class Links final : public Ground {
   void set_later(unsigned node, bool later) override { processes_[node].later = later; }
   async::Timers& timers(unsigned node) override { return *processes_[node].timers; }
   MembershipStatus standing(unsigned at, const PublicKey& key) const override {
-    const auto& book = processes_[at].book;
-    return book ? book->set().standing(key) : MembershipStatus::unknown;
+    const auto& store = processes_[at].store;
+    return store ? store->set().standing(key) : MembershipStatus::unknown;
   }
   void pass(Millis time) override {
     timers_.advance(time);
@@ -169,7 +169,7 @@ class Links final : public Ground {
   struct Process {
     std::optional<SigningKey> key;
     std::unique_ptr<TestFolder> folder;
-    std::optional<MemberStore> book;
+    std::optional<MemberStore> store;
     std::optional<JoinTokenStore> tokens;
     std::unique_ptr<StoppableTimers> timers;
     std::unique_ptr<Network> network;

@@ -50,12 +50,12 @@ class ManyNodes : public testing::Test {
     options.genuine = is_cheaply_signed;
     node.gossip = std::make_unique<Gossip>(*node.peers, timers_, loop_.executor(), node.key, options);
     node.peers->listen(*node.gossip);
-    say(number);
+    announce(number);
   }
-  void say(unsigned number) {
+  void announce(unsigned number) {
     auto& node = nodes_[number];
     auto& node_state = node.truth;
-    node_state.name = fmt::format("n{}.{}", number, ++said_);
+    node_state.name = fmt::format("n{}.{}", number, ++changes_);
     node_state.memory = {{"cpu", false, kMemory, kMemory, 0, kMemory}};
     if (node_state.models.empty()) node_state.models.resize(1);
     node_state.models.front().name = fmt::format("m{}", number % 100);
@@ -100,7 +100,7 @@ class ManyNodes : public testing::Test {
       if (!node.alive) continue;
       for (const auto& other : nodes_) {
         if (!other.alive || !node.peers->is_up(other.peers->own())) continue;
-        const auto* known = node.gossip->book().find(other.key.id());
+        const auto* known = node.gossip->store().find(other.key.id());
         count += !known || known->statement->name != other.truth.name;
       }
     }
@@ -113,7 +113,7 @@ class ManyNodes : public testing::Test {
   std::vector<Node> nodes_;
   std::vector<PublicKey> keys_;
   std::map<NodeId, unsigned> numbers_;
-  std::uint64_t said_ = 0;
+  std::uint64_t changes_ = 0;
 };
 
 TEST_F(ManyNodes, EachHearsItsPeers) {
@@ -131,7 +131,7 @@ TEST_F(ManyNodes, EachHearsItsPeers) {
     for (const auto number : gone) kill(number);
     for (int i = 0; i < 20; ++i) {
       const auto number = dice.roll(count);
-      if (nodes_[number].alive) say(number);
+      if (nodes_[number].alive) announce(number);
     }
     settle();
     EXPECT_EQ(behind(), 0u);
@@ -143,7 +143,7 @@ TEST_F(ManyNodes, EachHearsItsPeers) {
   // What node 0 makes of all: each model once, at all of its nodes, in any order.
   std::vector<KnownNode> known;
   for (const auto& node : nodes_) {
-    const auto* announcement = nodes_.front().gossip->book().find(node.key.id());
+    const auto* announcement = nodes_.front().gossip->store().find(node.key.id());
     known.push_back(
         {node.key.id(), &node == &nodes_.front() ? Reach::own : Reach::linked, {}, announcement->statement});
   }

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "simulation/life.h"
+#include "simulation/scenario.h"
 
 namespace corral::mesh::simulation {
 namespace {
@@ -36,21 +36,21 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::vector<Op> random_life(std::uint64_t seed, unsigned nodes, std::size_t length) {
+std::vector<Op> random_scenario(std::uint64_t seed, unsigned nodes, std::size_t length) {
   Dice dice(seed);
-  corral::simulation::StepLot<Op> lot(dice, kRows);
+  corral::simulation::StepSampler<Op> sampler(dice, kRows);
   const auto long_pause = dice.chance(30) ? 8000u : 1500u;
-  std::vector<Op> life;
-  while (life.size() < length) {
-    auto op = lot.draw(nodes, 48);
+  std::vector<Op> scenario;
+  while (scenario.size() < length) {
+    auto op = sampler.draw(nodes, 48);
     if (op.kind == Kind::elapse) op.ms = 100 * (1 + dice.roll(dice.chance(20) ? long_pause / 100 : 5));
     if (op.kind == Kind::delay) op.ms = dice.roll(3) * 100;
     if (op.kind == Kind::mute || op.kind == Kind::full || op.kind == Kind::upgrade)
       op.choice = static_cast<std::uint8_t>(op.choice % 2);
     if (op.kind == Kind::start) op.choice = static_cast<std::uint8_t>(op.choice < 24 ? 0 : op.choice < 36 ? 1 : 2);
-    life.push_back(op);
+    scenario.push_back(op);
   }
-  return life;
+  return scenario;
 }
 
 std::string describe(const Op& op) { return corral::simulation::in_words<Op>(kRows, op); }

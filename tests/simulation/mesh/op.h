@@ -42,7 +42,7 @@ struct Op {
 };
 
 // A life of `length` steps of a mesh of `nodes`. Each seed has its own habits: which faults, how often, how long.
-std::vector<Op> random_life(std::uint64_t seed, unsigned nodes, std::size_t length);
+std::vector<Op> random_scenario(std::uint64_t seed, unsigned nodes, std::size_t length);
 
 std::string describe(const Op& op);
 std::string as_code(const Op& op);

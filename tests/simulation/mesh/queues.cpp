@@ -25,7 +25,7 @@ class Queues final : public Ground {
     members_.insert(key.public_key());
     process.paused = false;
     process.going = false;
-    tell_members();
+    notify_members();
     return *process.peers;
   }
   void go(unsigned node) override { processes_[node].going = true; }
@@ -55,7 +55,7 @@ class Queues final : public Ground {
     const auto key = processes_[node].peers->key();
     members_.erase(key);
     for (unsigned other = 0; other < processes_.size(); ++other) drop(node, other);
-    tell_members();
+    notify_members();
     return true;
   }
   MembershipStatus standing(unsigned, const PublicKey& key) const override {
@@ -149,7 +149,7 @@ class Queues final : public Ground {
     }
     return any;
   }
-  void tell_members() {
+  void notify_members() {
     for (auto& process : processes_) {
       if (!process.peers) continue;
       process.peers->members.assign(members_.begin(), members_.end());

@@ -7,9 +7,9 @@
 namespace corral::mesh::simulation {
 namespace {
 
-std::string rule_broken(const std::vector<Op>& life, const Setting& setting) {
+std::string rule_broken(const std::vector<Op>& scenario, const Setting& setting) {
   log::set_level(log::Level::none);
-  const auto outcome = live(life, setting);
+  const auto outcome = live(scenario, setting);
   log::set_level(log::Level::info);
   return outcome.violation ? outcome.violation->rule + ": " + outcome.violation->detail : "";
 }

@@ -57,8 +57,8 @@ std::size_t Ledger::open() const {
   return static_cast<std::size_t>(std::ranges::count_if(requests, [](const auto& one) { return !one.second.ended; }));
 }
 
-Desk::Desk(Ledger& ledger, Peers& peers, Gossip& gossip, async::Timers& timers, async::Executor executor,
-           const NodeState& truth, const BrokenDesks& broken)
+RequestPeer::RequestPeer(Ledger& ledger, Peers& peers, Gossip& gossip, async::Timers& timers, async::Executor executor,
+                         const NodeState& truth, const BrokenRequests& broken)
     : ledger_(ledger),
       peers_(peers),
       gossip_(gossip),
@@ -70,22 +70,22 @@ Desk::Desk(Ledger& ledger, Peers& peers, Gossip& gossip, async::Timers& timers, 
                    [this](std::unique_ptr<Stream> stream) { tasks_.spawn("serve", serve(*this, std::move(stream))); });
 }
 
-Desk::~Desk() = default;
+RequestPeer::~RequestPeer() = default;
 
-void Desk::close() {
+void RequestPeer::close() {
   peers_.on_stream(Purpose::http, {});
   tasks_.cancel();
   // Its clients are gone with it.
   for (const auto id : mine_) ledger_.requests[id].ended = true;
 }
 
-const ModelOnDisk* Desk::find(const std::string& name, const std::optional<Sha256>& hash) const {
+const ModelOnDisk* RequestPeer::find(const std::string& name, const std::optional<Sha256>& hash) const {
   const auto found = std::ranges::find(truth_.models, name, &ModelOnDisk::name);
   if (found == truth_.models.end()) return nullptr;
   return broken_.any_content || !hash || found->hash == hash ? &*found : nullptr;
 }
 
-void Desk::end(std::uint64_t id, std::uint64_t& counter) {
+void RequestPeer::end(std::uint64_t id, std::uint64_t& counter) {
   auto& request = ledger_.requests[id];
   if (request.ended) ledger_.fail("a request ends once", fmt::format("request {}", id));
   request.ended = true;
@@ -93,7 +93,7 @@ void Desk::end(std::uint64_t id, std::uint64_t& counter) {
   ++counter;
 }
 
-void Desk::ask(std::uint64_t id, const std::string& name) {
+void RequestPeer::ask(std::uint64_t id, const std::string& name) {
   const auto found = gossip_.catalog()->find(name);
   if (!found.model || found.model->copies.empty()) return;
   ledger_.requests[id].content = found.model->content;
@@ -101,7 +101,7 @@ void Desk::ask(std::uint64_t id, const std::string& name) {
   tasks_.spawn("ask", run(*this, id));
 }
 
-Task<void> Desk::run(Desk& self, std::uint64_t id) {
+Task<void> RequestPeer::run(RequestPeer& self, std::uint64_t id) {
   const auto content = self.ledger_.requests[id].content;
   std::map<NodeId, std::string> excluded;
   bool replayed = false;
@@ -130,7 +130,7 @@ Task<void> Desk::run(Desk& self, std::uint64_t id) {
   self.end(id, self.ledger_.refused);
 }
 
-Task<Desk::End> Desk::ask_one(Desk& self, std::uint64_t id, NodeId node, ModelOnDisk model) {
+Task<RequestPeer::End> RequestPeer::ask_one(RequestPeer& self, std::uint64_t id, NodeId node, ModelOnDisk model) {
   auto opening = self.peers_.open(node, Purpose::http);
   const auto stream = co_await std::move(opening);
   if (!stream) co_return End::unbegun;
@@ -141,11 +141,11 @@ Task<Desk::End> Desk::ask_one(Desk& self, std::uint64_t id, NodeId node, ModelOn
   auto writing = (*stream)->write(question);
   const auto written = co_await std::move(writing);
   if (!written) co_return End::broken;
-  auto hearing = hear(self, id, **stream);
-  co_return co_await std::move(hearing);
+  auto reading = read_answer(self, id, **stream);
+  co_return co_await std::move(reading);
 }
 
-Task<Desk::End> Desk::hear(Desk& self, std::uint64_t id, Stream& stream) {
+Task<RequestPeer::End> RequestPeer::read_answer(RequestPeer& self, std::uint64_t id, Stream& stream) {
   const auto kind = co_await read_exactly(stream, 1);
   if (!kind) co_return End::broken;
   if (kind->front() == kNotHere) co_return End::not_here;
@@ -160,7 +160,7 @@ Task<Desk::End> Desk::hear(Desk& self, std::uint64_t id, Stream& stream) {
   co_return End::answered;
 }
 
-Task<void> Desk::serve(Desk& self, std::unique_ptr<Stream> stream) {
+Task<void> RequestPeer::serve(RequestPeer& self, std::unique_ptr<Stream> stream) {
   const auto head = co_await read_exactly(*stream, kAskHead);
   if (!head) co_return;
   ByteReader in(*head);

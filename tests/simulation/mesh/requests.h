@@ -33,20 +33,20 @@ struct Ledger {
 };
 
 // For tests of the checks: rules that desks break.
-struct BrokenDesks {
+struct BrokenRequests {
   bool any_content = false;  // whoever has a model of that name serves it, whatever it is
   bool replays_on = false;   // what broke before its first byte is asked again without end
 };
 
 // One process of a node: what it asks and what it is asked.
-class Desk {
+class RequestPeer {
  public:
   // All outlive it. `truth`: what the node has.
-  Desk(Ledger& ledger, Peers& peers, Gossip& gossip, async::Timers& timers, async::Executor executor,
-       const NodeState& truth, const BrokenDesks& broken = {});
-  ~Desk();
-  Desk(const Desk&) = delete;
-  Desk& operator=(const Desk&) = delete;
+  RequestPeer(Ledger& ledger, Peers& peers, Gossip& gossip, async::Timers& timers, async::Executor executor,
+              const NodeState& truth, const BrokenRequests& broken = {});
+  ~RequestPeer();
+  RequestPeer(const RequestPeer&) = delete;
+  RequestPeer& operator=(const RequestPeer&) = delete;
 
   // A request for what that name means here now.
   void ask(std::uint64_t id, const std::string& name);
@@ -55,10 +55,10 @@ class Desk {
 
  private:
   enum class End : std::uint8_t { answered, not_here, unbegun, broken, failed };
-  static async::Task<void> run(Desk& self, std::uint64_t id);
-  static async::Task<End> ask_one(Desk& self, std::uint64_t id, NodeId node, ModelOnDisk model);
-  static async::Task<End> hear(Desk& self, std::uint64_t id, Stream& stream);
-  static async::Task<void> serve(Desk& self, std::unique_ptr<Stream> stream);
+  static async::Task<void> run(RequestPeer& self, std::uint64_t id);
+  static async::Task<End> ask_one(RequestPeer& self, std::uint64_t id, NodeId node, ModelOnDisk model);
+  static async::Task<End> read_answer(RequestPeer& self, std::uint64_t id, Stream& stream);
+  static async::Task<void> serve(RequestPeer& self, std::unique_ptr<Stream> stream);
   const ModelOnDisk* find(const std::string& name, const std::optional<Sha256>& hash) const;
   void end(std::uint64_t id, std::uint64_t& counter);
 
@@ -67,7 +67,7 @@ class Desk {
   Gossip& gossip_;
   async::Timers& timers_;
   const NodeState& truth_;
-  const BrokenDesks broken_;
+  const BrokenRequests broken_;
   std::set<std::uint64_t> mine_;
   async::TaskGroup tasks_;
 };

@@ -8,8 +8,8 @@
 
 #include "base/log.h"
 #include "simulation/length.h"
-#include "simulation/life.h"
 #include "simulation/mesh/world.h"
+#include "simulation/scenario.h"
 
 namespace corral::mesh::simulation {
 namespace {
@@ -17,16 +17,16 @@ namespace {
 using corral::simulation::from_environment;
 using corral::simulation::kDefaultLength;
 
-void keep_disks(std::vector<Op>& life) {
-  for (auto& op : life)
+void keep_disks(std::vector<Op>& scenario) {
+  for (auto& op : scenario)
     if (op.kind == Op::Kind::start && op.choice == 2) op.choice = 1;
 }
 
-void tell(const std::vector<Op>& life, const Setting& setting, const Violation& violation) {
+void report(const std::vector<Op>& scenario, const Setting& setting, const Violation& violation) {
   constexpr std::uint32_t kPauses[] = {100, 1000, 3000};
   const auto again = [&](const std::vector<Op>& steps, bool with_trace) { return live(steps, setting, with_trace); };
-  ADD_FAILURE() << corral::simulation::tell_failure(
-      life, violation, again, kPauses,
+  ADD_FAILURE() << corral::simulation::describe_failure(
+      scenario, violation, again, kPauses,
       fmt::format("seed {}, {} nodes{}{}", setting.seed, setting.nodes, setting.links ? ", links" : "",
                   setting.real_keys ? ", real keys" : ""));
 }
@@ -43,8 +43,8 @@ class MeshSimulation : public testing::Test {
   // Lives of 2, 3, 5 and sometimes more nodes, until so many events have happened.
   void run(std::uint64_t events, bool links, std::size_t length) {
     auto seed = from_environment("CORRAL_SIMULATION_SEED", 1);
-    std::uint64_t lives = 0;
-    for (; sum.events < events; ++seed, ++lives) {
+    std::uint64_t runs = 0;
+    for (; sum.events < events; ++seed, ++runs) {
       constexpr unsigned kSizes[] = {2, 3, 5};
       Setting setting{.nodes = kSizes[seed % 3], .links = links, .real_keys = seed % 8 == 7, .seed = seed};
       auto steps = length;
@@ -52,11 +52,11 @@ class MeshSimulation : public testing::Test {
         setting.nodes = !links || seed % 160 == 20 ? 32 : 12;
         steps = length / 4;
       }
-      auto life = random_life(seed, setting.nodes, 20 + seed % 5 * steps / 4);
+      auto scenario = random_scenario(seed, setting.nodes, 20 + seed % 5 * steps / 4);
       // Of more than 32 members not all have links to all, and who loses its disk counts twice.
-      if (links && setting.nodes == 32) keep_disks(life);
-      const auto outcome = live(life, setting);
-      if (outcome.violation) return tell(life, setting, *outcome.violation);
+      if (links && setting.nodes == 32) keep_disks(scenario);
+      const auto outcome = live(scenario, setting);
+      if (outcome.violation) return report(scenario, setting, *outcome.violation);
       sum.events += outcome.events;
       sum.choices += outcome.choices;
       sum.accepted += outcome.accepted;
@@ -69,7 +69,7 @@ class MeshSimulation : public testing::Test {
     }
     fmt::print(
         "{} lives, {} events, {} choices, {} announcements taken, {} refused, {} times a name with two contents\n",
-        lives, sum.events, sum.choices, sum.accepted, sum.refused, sum.conflicts);
+        runs, sum.events, sum.choices, sum.accepted, sum.refused, sum.conflicts);
     if (links) {
       fmt::print("{} requests answered, {} failed, {} asked once more, {} times the model wasn't there\n", sum.answered,
                  sum.failed, sum.replayed, sum.not_here);
@@ -98,36 +98,36 @@ TEST_F(MeshSimulation, HoldsTheRulesOnLinks) {
 TEST_F(MeshSimulation, RequestsFailAreAskedAgainAndFindNothing) {
   using Kind = Op::Kind;
   // For each of the models that there are; fifteen are one of each pace.
-  const auto asks = [](std::vector<Op>& life) {
+  const auto asks = [](std::vector<Op>& scenario) {
     for (std::uint8_t ask = 0; ask < 45; ++ask)
-      life.push_back({Kind::ask, 0, 0, static_cast<std::uint8_t>(ask / 15), 0});
+      scenario.push_back({Kind::ask, 0, 0, static_cast<std::uint8_t>(ask / 15), 0});
   };
-  const auto lived = [](const std::vector<Op>& life) {
-    const auto outcome = live(life, {.nodes = 2, .links = true, .seed = 1});
+  const auto lived = [](const std::vector<Op>& scenario) {
+    const auto outcome = live(scenario, {.nodes = 2, .links = true, .seed = 1});
     EXPECT_FALSE(outcome.violation) << outcome.violation->rule << ": " << outcome.violation->detail;
     return outcome;
   };
-  std::vector<Op> life = {{Kind::say, 1, 0, 1, 0}, {Kind::elapse, 0, 0, 0, 5000}};
-  asks(life);
-  EXPECT_GT(lived(life).answered, 0u);
+  std::vector<Op> scenario = {{Kind::say, 1, 0, 1, 0}, {Kind::elapse, 0, 0, 0, 5000}};
+  asks(scenario);
+  EXPECT_GT(lived(scenario).answered, 0u);
   // First bytes come after 0 to 1.6 s, the rest up to 0.6 s later.
-  life.push_back({Kind::elapse, 0, 0, 0, 1000});
-  life.push_back({Kind::kill, 1, 0, 0, 0});
-  const auto killed = lived(life);
+  scenario.push_back({Kind::elapse, 0, 0, 0, 1000});
+  scenario.push_back({Kind::kill, 1, 0, 0, 0});
+  const auto killed = lived(scenario);
   EXPECT_GT(killed.answered, 0u);
   EXPECT_GT(killed.failed, 0u);
   EXPECT_GT(killed.replayed, 0u);
-  life.resize(2);
-  for (int model = 0; model < 2; ++model) life.push_back({Kind::lose, 1, 0, 0, 0});
-  asks(life);
-  EXPECT_GT(lived(life).not_here, 0u);
+  scenario.resize(2);
+  for (int model = 0; model < 2; ++model) scenario.push_back({Kind::lose, 1, 0, 0, 0});
+  asks(scenario);
+  EXPECT_GT(lived(scenario).not_here, 0u);
 }
 
 TEST_F(MeshSimulation, TheSameLifeGivesTheSameRun) {
-  const auto life = random_life(42, 3, 100);
+  const auto scenario = random_scenario(42, 3, 100);
   for (const bool links : {false, true}) {
     const Setting setting{.nodes = 3, .links = links, .seed = 42};
-    const auto first = live(life, setting, true), second = live(life, setting, true);
+    const auto first = live(scenario, setting, true), second = live(scenario, setting, true);
     EXPECT_EQ(first.trace, second.trace);
     EXPECT_EQ(first.events, second.events);
   }

@@ -42,7 +42,7 @@ World::World(const Setting& setting, bool with_trace)
   ledger_.fail = [this](std::string rule, std::string detail) { fail(std::move(rule), std::move(detail)); };
   for (unsigned node = 0; node < setting.nodes; ++node) start(node, 2);
   if (setting.links) {
-    for (unsigned node = 0; node < setting.nodes; ++node) say(node, static_cast<std::uint8_t>(8 * (node % 3)));
+    for (unsigned node = 0; node < setting.nodes; ++node) change_state(node, static_cast<std::uint8_t>(8 * (node % 3)));
   }
   pass(Millis(1000));
 }
@@ -79,7 +79,7 @@ void World::start(unsigned number, std::uint8_t loss) {
   }
   // On a full disk nothing is counted.
   node.epoch = loss == 0 ? node.epoch + (node.full ? 0 : 1) : 1;
-  ++node.life;
+  ++node.starts;
   node.changes = 0;
   node.since = node.resumed = ground_->time().now();
   node.paused = false;
@@ -90,7 +90,7 @@ void World::start(unsigned number, std::uint8_t loss) {
   node.speaks_later = node.later;
   ground_->set_later(number, node.later);
   Boot boot{node.epoch, {}};
-  boot.nonce[0] = static_cast<std::uint8_t>(node.life);
+  boot.nonce[0] = static_cast<std::uint8_t>(node.starts);
   boot.nonce[1] = static_cast<std::uint8_t>(number);
   auto& process = node.process.emplace();
   process.peers = &ground_->begin(number, *node.key, boot);
@@ -111,8 +111,9 @@ void World::start(unsigned number, std::uint8_t loss) {
   process.ear->strict = setting_.strict_pages;
   process.peers->listen(*process.ear);
   if (setting_.links) {
-    process.desk = std::make_unique<Desk>(ledger_, *process.peers, *process.gossip, ground_->timers(number),
-                                          ground_->executor(), node.truth, setting_.broken_desks);
+    process.request_peer =
+        std::make_unique<RequestPeer>(ledger_, *process.peers, *process.gossip, ground_->timers(number),
+                                      ground_->executor(), node.truth, setting_.broken_requests);
   }
   auto& node_state = node.truth;
   node_state.name = fmt::format("n{}", number);
@@ -128,8 +129,8 @@ void World::kill(unsigned number) {
   if (!node.process) return;
   outcome_.accepted += node.process->gossip->counters().accepted;
   outcome_.refused += node.process->gossip->counters().refused;
-  if (node.process->desk) {
-    node.process->desk->close();
+  if (node.process->request_peer) {
+    node.process->request_peer->close();
     ground_->pass(Millis(0));
   }
   node.process->peers->forget(*node.process->ear);
@@ -141,20 +142,20 @@ void World::kill(unsigned number) {
 
 void World::announce(unsigned number) {
   auto& node = nodes_[number];
-  node.tag = fmt::format("{}:{}:{}", number, node.life, ++node.changes);
+  node.tag = fmt::format("{}:{}:{}", number, node.starts, ++node.changes);
   node.truth.version = node.tag;
-  auto told = node.truth;
+  auto state = node.truth;
   if (node.looks_until) {
-    told.looking = true;
-    told.models.clear();
-    told.serving.clear();
+    state.looking = true;
+    state.models.clear();
+    state.serving.clear();
   }
-  auto node_state = rounded(told);
+  auto node_state = rounded(state);
   node_state.links.clear();
   const auto pages = encode_pages(node_state);
   log_[node.tag] = *decode_pages({pages.begin(), pages.end()});
-  node.process->gossip->announce(told);
-  const auto* own = node.process->gossip->book().find(id_of(number));
+  node.process->gossip->announce(state);
+  const auto* own = node.process->gossip->store().find(id_of(number));
   if (own && dice_.chance(20)) old_.push_back({own->head, own->pages});
   if (old_.size() > kMaxOld) old_.erase(old_.begin());
 }
@@ -169,10 +170,10 @@ void World::look(unsigned number) {
 
 void World::ask(unsigned number, const Op& op) {
   auto& node = nodes_[number];
-  if (!node.process || !node.process->desk || node.paused) return;
+  if (!node.process || !node.process->request_peer || node.paused) return;
   const auto catalog = catalog_of(number);
   const auto models = catalog->models();
-  if (!models.empty()) node.process->desk->ask(++asked_, models[op.choice % models.size()].name);
+  if (!models.empty()) node.process->request_peer->ask(++asked_, models[op.choice % models.size()].name);
 }
 
 // `choice` 16 to 31: other files have taken their place.
@@ -195,7 +196,7 @@ std::shared_ptr<const Catalog> World::catalog_of(unsigned number) {
   return make_catalog(std::move(nodes));
 }
 
-void World::say(unsigned number, std::uint8_t choice) {
+void World::change_state(unsigned number, std::uint8_t choice) {
   auto& node = nodes_[number];
   if (!node.process || node.paused) return;
   auto& node_state = node.truth;
@@ -294,7 +295,7 @@ void World::apply(const Op& op) {
       pass(Millis(op.ms));
       break;
     case Kind::say:
-      say(a, op.choice);
+      change_state(a, op.choice);
       break;
     case Kind::choose:
       check_choice(a, op);
@@ -429,9 +430,9 @@ void World::count_requests() {
   outcome_.not_here = ledger_.not_here;
 }
 
-Outcome live(const std::vector<Op>& life, const Setting& setting, bool with_trace) {
+Outcome live(const std::vector<Op>& scenario, const Setting& setting, bool with_trace) {
   World world(setting, with_trace);
-  for (const auto& op : life) {
+  for (const auto& op : scenario) {
     if (world.outcome().violation) break;
     world.apply(op);
   }

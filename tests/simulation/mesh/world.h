@@ -44,11 +44,11 @@ struct Setting {
   bool forgets_names = false;  // what nodes said that can't be reached counts for nothing
   bool strict_pages = false;   // pages with something in them that isn't known aren't taken
   BrokenLinks broken_links = {};
-  BrokenDesks broken_desks = {};
+  BrokenRequests broken_requests = {};
 };
 
 // Lives the life, then ends all faults and looks whether the nodes come to agree.
-Outcome live(const std::vector<Op>& life, const Setting& setting, bool with_trace = false);
+Outcome live(const std::vector<Op>& scenario, const Setting& setting, bool with_trace = false);
 
 class World {
  public:
@@ -65,27 +65,27 @@ class World {
   struct Ear final : PeerEvents {
     explicit Ear(Outcome& counted) : outcome(counted) {}
     void link_up(const NodeId& peer, const Hello& hello) override {
-      tell([&] { gossip->link_up(peer, hello); });
+      forward([&] { gossip->link_up(peer, hello); });
     }
     void link_down(const NodeId& peer, const Closing& why) override {
       ++outcome.downs;
-      tell([&] { gossip->link_down(peer, why); });
+      forward([&] { gossip->link_down(peer, why); });
     }
     void frame(const NodeId& peer, const Frame& frame) override {
       if (mute && frame.kind == FrameKind::ask_pages) return;
       if (strict && frame.kind == FrameKind::pages && speaks_later(frame.payload)) return;
-      tell([&] { gossip->frame(peer, frame); });
+      forward([&] { gossip->frame(peer, frame); });
     }
     void reach_changed() override {
-      tell([&] { gossip->reach_changed(); });
+      forward([&] { gossip->reach_changed(); });
     }
     void members_changed() override {
-      tell([&] { gossip->members_changed(); });
+      forward([&] { gossip->members_changed(); });
     }
     void epoch_changed(const Boot& boot) override {
-      tell([&] { gossip->epoch_changed(boot); });
+      forward([&] { gossip->epoch_changed(boot); });
     }
-    void tell(const auto& call) {
+    void forward(const auto& call) {
       ++outcome.events;
       call();
     }
@@ -98,13 +98,13 @@ class World {
     std::unique_ptr<Ear> ear;
     std::unique_ptr<Gossip> gossip;
     Peers* peers;
-    std::unique_ptr<Desk> desk;  // on real links
+    std::unique_ptr<RequestPeer> request_peer;  // on real links
   };
   struct Node {
     std::optional<SigningKey> key;
     std::optional<Process> process;
     std::uint64_t epoch = 0;  // on its disk
-    std::uint64_t life = 0;
+    std::uint64_t starts = 0;
     std::uint64_t changes = 0;  // of its state, in this life
     NodeState truth;
     std::string tag;   // of what it said last
@@ -123,7 +123,7 @@ class World {
     std::map<NodeId, HeadStamp> newest;                                    // seen in its book, in this life
     std::map<NodeId, std::shared_ptr<const NodeState>> compared;           // with what was said
   };
-  struct Said {
+  struct OldAnnouncement {
     Head head;
     std::vector<Page> pages;
   };
@@ -131,7 +131,7 @@ class World {
   // world.cpp
   void start(unsigned node, std::uint8_t loss);
   void kill(unsigned node);
-  void say(unsigned node, std::uint8_t choice);
+  void change_state(unsigned node, std::uint8_t choice);
   void announce(unsigned node);
   void look(unsigned node);
   void lose(unsigned node, std::uint8_t choice);
@@ -173,7 +173,7 @@ class World {
   std::vector<Node> nodes_;
   std::map<std::pair<unsigned, unsigned>, MonoTime> cuts_;
   std::map<std::string, NodeState> log_;  // all that honest nodes said, by tag
-  std::vector<Said> old_;                 // announcements, for liars
+  std::vector<OldAnnouncement> old_;      // announcements, for liars
   std::uint64_t steps_ = 0;
   unsigned keys_ = 0;
   bool slow_ = false;

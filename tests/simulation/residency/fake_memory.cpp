@@ -31,8 +31,8 @@ void FakeMemory::loaded(InstanceId child) { children_.at(child).loading = false;
 void FakeMemory::shrink(InstanceId child) { children_.at(child).shrunk = true; }
 void FakeMemory::grow(InstanceId child) { children_.at(child).shrunk = false; }
 
-FakeMemory::Late FakeMemory::end(InstanceId child, const Bytes2& told) {
-  const Late late{.bytes = held(child), .promised = smaller(held(child), told)};
+FakeMemory::Late FakeMemory::end(InstanceId child, const Bytes2& reported) {
+  const Late late{.bytes = held(child), .promised = smaller(held(child), reported)};
   children_.erase(child);
   late_ = {.bytes = late_.bytes + late.bytes, .promised = late_.promised + late.promised};
   return late;

@@ -50,7 +50,7 @@ class FakeMemory {
     Bytes2 bytes{};
     Bytes2 promised{};  // as much of it as the core was told of
   };
-  Late end(InstanceId child, const Bytes2& told);
+  Late end(InstanceId child, const Bytes2& reported);
   void returned(const Late& late);
 
   Bytes2 held(InstanceId child) const;

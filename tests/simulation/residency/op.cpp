@@ -33,10 +33,10 @@ constexpr std::array kWeights{
 constexpr std::size_t kOwnKinds = kWeights.size() - 4;  // those without peers
 
 // Short more often than long: 1 ... most, evenly over the powers of two.
-std::uint32_t stretched(Dice& dice, std::uint32_t most) {
+std::uint32_t stretched(Dice& dice, std::uint32_t max) {
   std::uint32_t limit = 1;
-  for (std::uint32_t doublings = dice.roll(13); doublings > 0 && limit < most; --doublings) limit *= 2;
-  return 1 + dice.roll(std::min(limit, most));
+  for (std::uint32_t doublings = dice.roll(13); doublings > 0 && limit < max; --doublings) limit *= 2;
+  return 1 + dice.roll(std::min(limit, max));
 }
 
 // Small enough for some to be in memory beside each other, large enough for them to be in each other's way.
@@ -46,7 +46,7 @@ const char* name(const Op& op) { return kZoo[op.animal].name; }
 
 }  // namespace
 
-std::vector<Op> random_life(std::uint64_t seed, std::size_t length, bool peers) {
+std::vector<Op> random_scenario(std::uint64_t seed, std::size_t length, bool peers) {
   Dice dice(seed);
   std::array<std::uint32_t, kWeights.size()> weights{};
   std::uint32_t total = 0;
@@ -63,13 +63,13 @@ std::vector<Op> random_life(std::uint64_t seed, std::size_t length, bool peers) 
   const std::uint32_t longest_hold = 1U << (4 + dice.roll(9));
   const std::uint32_t longest_wait = 1U << (3 + dice.roll(9));
 
-  std::vector<Op> life;
-  if (peers) life.push_back({.kind = Kind::lend, .nth = 3, .choice = 2, .ms = 1U << (6 + dice.roll(6))});
+  std::vector<Op> scenario;
+  if (peers) scenario.push_back({.kind = Kind::lend, .nth = 3, .choice = 2, .ms = 1U << (6 + dice.roll(6))});
   for (std::size_t i = 0; peers && i < animals.size(); ++i) {  // only what is known of can be lent
     if (dice.chance(80))
-      life.push_back({.kind = Kind::traits, .animal = animals[i], .nth = middling(dice), .choice = 1});
+      scenario.push_back({.kind = Kind::traits, .animal = animals[i], .nth = middling(dice), .choice = 1});
   }
-  if (peers) life.push_back({.kind = Kind::traits, .animal = kShare, .nth = middling(dice), .choice = 1});
+  if (peers) scenario.push_back({.kind = Kind::traits, .animal = kShare, .nth = middling(dice), .choice = 1});
   for (std::size_t i = 0; i < length; ++i) {
     std::uint32_t at = dice.roll(total);
     std::size_t which = 0;
@@ -109,9 +109,9 @@ std::vector<Op> random_life(std::uint64_t seed, std::size_t length, bool peers) 
       op.choice = static_cast<std::uint8_t>(dice.chance(75) ? 1 : dice.roll(3));
       op.ms = 1U << (4 + dice.roll(14));
     }
-    life.push_back(op);
+    scenario.push_back(op);
   }
-  return life;
+  return scenario;
 }
 
 Settings settings_of(const Op& op) {
@@ -184,10 +184,10 @@ std::string describe(const Op& op) {
       for (const PoolUse& use : traits.memory)
         text += fmt::format(" {} of {} ({} dynamic)", use.total, use.pool.value(), use.dynamic);
       if (text.empty()) text = " nobody knows how much";
-      const EvictionSettings& wish = traits.eviction;
-      if (wish.auto_evict)
-        text +=
-            fmt::format(", idle for {} and {} ms", wish.downsize_idle_timeout.count(), wish.evict_idle_timeout.count());
+      const EvictionSettings& eviction = traits.eviction;
+      if (eviction.auto_evict)
+        text += fmt::format(", idle for {} and {} ms", eviction.downsize_idle_timeout.count(),
+                            eviction.evict_idle_timeout.count());
       return fmt::format("{} takes{}{}", name(op), text, traits.understated ? ", really twice as much" : "");
     }
     case Kind::foreign:

@@ -54,7 +54,7 @@ struct Op {
 // A life of `length` steps. Each seed has its own habits: which models, which kinds of steps, how busy, how fast.
 // With `peers` it begins with what is lent, and other machines of a mesh want models, too. Without, it has nothing to
 // do with them.
-std::vector<Op> random_life(std::uint64_t seed, std::size_t length, bool peers = false);
+std::vector<Op> random_scenario(std::uint64_t seed, std::size_t length, bool peers = false);
 
 std::string describe(const Op& op);
 Settings settings_of(const Op& op);

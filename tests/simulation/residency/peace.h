@@ -7,8 +7,8 @@
 
 namespace corral::residency::simulation {
 
-inline void expect_peace(const std::vector<Op>& life) {
-  const Outcome outcome = live(life, true);
+inline void expect_peace(const std::vector<Op>& scenario) {
+  const Outcome outcome = live(scenario, true);
   EXPECT_FALSE(outcome.violation) << outcome.violation->rule << ": " << outcome.violation->detail;
 }
 

@@ -46,32 +46,32 @@ std::string as_code(const Op& op) {
                      kKinds[static_cast<int>(op.kind)], op.animal, op.nth, op.choice, op.options, op.ms);
 }
 
-void tell(std::uint64_t seed, const std::vector<Op>& life, const Violation& violation) {
+void report(std::uint64_t seed, const std::vector<Op>& scenario, const Violation& violation) {
   const auto fails = [&](const std::vector<Op>& shorter) {
     const Outcome outcome = live(shorter);
     return outcome.violation && outcome.violation->rule == violation.rule;
   };
-  const std::vector<Op> shrunk = corral::simulation::shrink(life, fails, simpler, merged);
+  const std::vector<Op> shrunk = corral::simulation::shrink(scenario, fails, simpler, merged);
   const Outcome outcome = live(shrunk, true);
   std::vector<std::string> code;
   for (const Op& op : shrunk) code.push_back(as_code(op));
   ADD_FAILURE() << fmt::format(
       "seed {} breaks the rule: {} ({})\n{} of {} steps are enough:\n{}\n=> {}: {}\nas code:\n{}", seed, violation.rule,
-      violation.detail, shrunk.size(), life.size(), fmt::join(outcome.trace, "\n"), outcome.violation->rule,
+      violation.detail, shrunk.size(), scenario.size(), fmt::join(outcome.trace, "\n"), outcome.violation->rule,
       outcome.violation->detail, fmt::join(code, "\n"));
 }
 
 void hold_the_rules(bool peers) {
   const std::uint64_t events = from_environment("CORRAL_SIMULATION_EVENTS", kDefaultLength);
   std::uint64_t seed = from_environment("CORRAL_SIMULATION_SEED", 1);
-  std::uint64_t lives = 0;
-  for (std::uint64_t done = 0; done < events; ++seed, ++lives) {
-    const std::vector<Op> life = random_life(seed, 20 + seed % 7 * 60, peers);
-    const Outcome outcome = live(life);
+  std::uint64_t runs = 0;
+  for (std::uint64_t done = 0; done < events; ++seed, ++runs) {
+    const std::vector<Op> scenario = random_scenario(seed, 20 + seed % 7 * 60, peers);
+    const Outcome outcome = live(scenario);
     done += outcome.events;
-    if (outcome.violation) return tell(seed, life, *outcome.violation);
+    if (outcome.violation) return report(seed, scenario, *outcome.violation);
   }
-  testing::Test::RecordProperty("lives", static_cast<int>(lives));
+  testing::Test::RecordProperty("lives", static_cast<int>(runs));
 }
 
 TEST(ResidencySimulation, HoldsTheRulesInRandomLives) { hold_the_rules(false); }
@@ -82,9 +82,9 @@ TEST(ResidencySimulation, HoldsTheRulesBesideRequestsOfPeers) { hold_the_rules(t
 // Whatever may be lent: where nobody asks for it, nothing is different.
 TEST(ResidencySimulation, WithoutPeersLendingChangesNothing) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
-    std::vector<Op> life = random_life(seed, 20 + seed % 7 * 60);
-    const Outcome without = live(life, true);
-    std::vector<Op> lends = life;
+    std::vector<Op> scenario = random_scenario(seed, 20 + seed % 7 * 60);
+    const Outcome without = live(scenario, true);
+    std::vector<Op> lends = scenario;
     lends.insert(lends.begin(),
                  {.kind = Op::Kind::lend, .nth = 1, .choice = static_cast<std::uint8_t>(seed % 3), .ms = 64});
     Outcome with = live(lends, true);
@@ -95,8 +95,8 @@ TEST(ResidencySimulation, WithoutPeersLendingChangesNothing) {
 }
 
 TEST(ResidencySimulation, TheSameLifeGivesTheSameRun) {
-  const std::vector<Op> life = random_life(42, 300);
-  EXPECT_EQ(live(life, true).trace, live(life, true).trace);
+  const std::vector<Op> scenario = random_scenario(42, 300);
+  EXPECT_EQ(live(scenario, true).trace, live(scenario, true).trace);
 }
 
 TEST(Shrink, FindsTheFewElementsThatMatter) {

@@ -29,11 +29,11 @@ void Witness::before(const Event& event, Now now) {
   last_fault_.reset();
   lent_failed_ = false;
   event_ = &event;
-  if (asked_ && now_.mono >= *asked_ + settings_.memory_wait) books_are_empty_ = true;
+  if (asked_ && now_.mono >= *asked_ + settings_.memory_wait) ledger_is_empty_ = true;
   waiting_before_ = owners_waiting();
   shrunk_now_.clear();
   relieved_now_.clear();
-  told_now_.clear();
+  stopped_now_.clear();
   for (auto& [id, child] : children_) child.was_lent = child.lent;
   queued_.clear();
   for (const Instance* load : core_.state().queue) queued_[animal_named(load->spec->name)] = load->spec;

@@ -47,7 +47,7 @@ struct Child {
   MonoTime free_of_owner{};            // since when only peers have used it
 
   const Animal& kind() const { return kZoo[animal]; }
-  MonoTime stop_told{};
+  MonoTime stop_sent{};
   std::uint64_t used_nth = 0;
   bool busy() const { return leases > 0 || phase == Phase::loading; }
 
@@ -57,11 +57,11 @@ struct Child {
   MonoTime loaded{};
   Millis load_time{0};
   bool shrinking = false;  // told to downsize, not yet answered
-  MonoTime shrink_told{};
+  MonoTime shrink_sent{};
   bool interrupted = false;  // by a request, since it was told
   bool shrunk = false;
   bool was_busy = false;  // when it was told to go: it drained
-  double score_when_told = 0;
+  double score_at_stop = 0;
   bool could_shrink = false;     // instead
   std::uint64_t refused_at = 0;  // the use after which it couldn't be downsized
 
@@ -290,7 +290,7 @@ class Witness {
     Bytes2 unexplained{};  // used, but not by what the core was told of our children
   };
   std::optional<Sample> sample_;   // the last one
-  bool books_are_empty_ = true;    // the core can't note what is given up
+  bool ledger_is_empty_ = true;    // the core can't note what is given up
   bool changed_since_ = true;      // something that a new one would show
   const Event* event_ = nullptr;   // of this step
   std::optional<MonoTime> asked_;  // for a sample
@@ -300,7 +300,7 @@ class Witness {
   Bytes2 unexplained_then_{};                                     // and what was unexplained by the sample before
   std::map<std::size_t, SpecPtr> queued_;                         // loads that waited before this step
   std::vector<InstanceId> shrunk_now_;                            // told to downsize in this step
-  std::vector<InstanceId> told_now_;                              // to stop
+  std::vector<InstanceId> stopped_now_;                           // to stop
   std::vector<InstanceId> relieved_now_;                          // told to stop in this step, for memory or pressure
   std::map<std::size_t, std::array<bool, kPoolCount>> promised_;  // loads that waited for memory to come back
   // Loads for which the wait for memory was over when a child gave up more: they don't wait for that too.

@@ -154,13 +154,13 @@ void Witness::see(const StopInstance& action) {
       break;
   }
   check_victim_of_known(child, action.reason);
-  told_now_.push_back(action.instance);
+  stopped_now_.push_back(action.instance);
   const bool for_memory = action.reason == StopReason::memory || action.reason == StopReason::pressure;
   if (for_memory && !std::holds_alternative<SimulatePressure>(*event_)) relieved_now_.push_back(action.instance);
-  child.score_when_told = score(child);
+  child.score_at_stop = score(child);
   child.could_shrink = !child.was_busy && could_shrink(child);
   child.phase = Child::Phase::stopping;
-  child.stop_told = now_.mono;
+  child.stop_sent = now_.mono;
   if (action.reason == StopReason::room || action.reason == StopReason::limit) stopped_.push_back(action.instance);
   child.reason = action.reason;
 }

@@ -47,7 +47,7 @@ void Witness::changed(const Bytes2& given) {
   changed_since_ = true;
   for (std::size_t i = 0; i < kPoolCount; ++i) {
     if (given[i] == 0) continue;
-    const std::int64_t known = books_are_empty_ || sample_->mid_load ? kPoolSize : sample_->unexplained[i];
+    const std::int64_t known = ledger_is_empty_ || sample_->mid_load ? kPoolSize : sample_->unexplained[i];
     const bool in_time = now_.mono < given_[i] + settings_.memory_wait;
     for (const Instance* load : core_.state().queue) {
       if (!in_time) waited_[animal_named(load->spec->name)][i] = true;
@@ -87,14 +87,14 @@ void Witness::note(const MemorySampled& event) {
   for (std::size_t i = 0; i < kPoolCount; ++i) {
     const bool in_time = now_.mono < given_[i] + settings_.memory_wait;
     if (in_time) sample.unexplained[i] -= memory_.promised()[i];
-    if (books_are_empty_ || sample.blind) unexplained_then_[i] = kPoolSize;
-    const bool told = in_time && sample.unexplained[i] == unexplained_then_[i];
-    doubtful_[i] = memory_.promised()[i] > 0 && (doubtful_[i] || !told);
+    if (ledger_is_empty_ || sample.blind) unexplained_then_[i] = kPoolSize;
+    const bool known_before = in_time && sample.unexplained[i] == unexplained_then_[i];
+    doubtful_[i] = memory_.promised()[i] > 0 && (doubtful_[i] || !known_before);
     sample.blurred |= doubtful_[i];
     sample.blurred |= memory_.available()[i] < 0;  // more is used than the sample can say
   }
   sample_ = sample;
-  books_are_empty_ = sample.blind;
+  ledger_is_empty_ = sample.blind;
   changed_since_ = false;
   asked_.reset();
 }
@@ -103,7 +103,7 @@ void Witness::note(const MemorySampled& event) {
 
 // As far as anybody may count on it: who doesn't answer for long may never do so.
 bool Witness::is_shrinking(const Child& child) const {
-  return child.shrinking && !child.interrupted && now_.mono < child.shrink_told + settings_.memory_wait;
+  return child.shrinking && !child.interrupted && now_.mono < child.shrink_sent + settings_.memory_wait;
 }
 
 // What it gives up when it goes, besides what it gives up already.
@@ -225,7 +225,7 @@ void Witness::see(const Downsize& action) {
   require(child.refused_at != child.used_nth, "an instance that can't be downsized isn't asked again", "{}",
           child.kind().name);
   child.shrinking = true;
-  child.shrink_told = now_.mono;
+  child.shrink_sent = now_.mono;
   child.interrupted = false;
   shrunk_now_.push_back(child.id);
 }
@@ -239,7 +239,7 @@ void Witness::check_shrink(const Child& child) const {
   const bool due = timeout >= Millis{0} && now_.mono >= child.last_use + quiet;
   const bool old = now_.mono >= child.loaded + settings_.pressure_grace;
   Bytes2 keeps = child.holds();  // with those who went after it, under pressure
-  for (InstanceId id : told_now_) {
+  for (InstanceId id : stopped_now_) {
     if (children_.at(id).reason == StopReason::pressure) keeps = keeps + children_.at(id).holds();
   }
   require(due || is_wanted(child, keeps) || (old && is_under_pressure(child, child.holds())) ||
@@ -356,7 +356,7 @@ void Witness::check_relieved(const Child& child) const {
   const bool for_load = child.reason == StopReason::memory;
   // Who was told after it, for a load behind, wasn't reckoned with.
   Bytes2 others{};
-  for (auto at = std::ranges::find(told_now_, child.id); at != told_now_.end(); ++at) {
+  for (auto at = std::ranges::find(stopped_now_, child.id); at != stopped_now_.end(); ++at) {
     const Child& later = children_.at(*at);
     if (later.reason != StopReason::memory && later.reason != StopReason::pressure) others = others + later.holds();
   }
@@ -371,7 +371,7 @@ void Witness::check_relieved(const Child& child) const {
   for (const auto& [id, other] : children_) {
     if (!is_idle(other) || !other.known() || !automatic_may_stop(other)) continue;
     if (!for_load && (!opted_in(other) || now_.mono < other.loaded + settings_.pressure_grace)) continue;
-    require(score(other) <= child.score_when_told || !at_least(gives(other), gives(child)), "the most disposable goes",
+    require(score(other) <= child.score_at_stop || !at_least(gives(other), gives(child)), "the most disposable goes",
             "{} rather than {}", child.kind().name, other.kind().name);
   }
 }
@@ -393,8 +393,8 @@ void Witness::check_downsizing_first(const Child& gone, const Bytes2& others) co
       return load->attempt == 1 && exceeds(needed(*load->spec), all() - used);
     });
   } else {
-    const double most = kPoolSize * (settings_.auto_evict_threshold_pct - settings_.pressure_relief);
-    enough = std::ranges::all_of(used, [&](std::int64_t bytes) { return double(bytes) <= most; });
+    const double max = kPoolSize * (settings_.auto_evict_threshold_pct - settings_.pressure_relief);
+    enough = std::ranges::all_of(used, [&](std::int64_t bytes) { return double(bytes) <= max; });
   }
   require(!enough, "nobody goes where downsizing is enough", "{}", gone.kind().name);
 }
@@ -402,12 +402,13 @@ void Witness::check_downsizing_first(const Child& gone, const Bytes2& others) co
 void Witness::check_idleness() const {
   for (const auto& [id, child] : children_) {
     if (!is_idle(child) || !opted_in(child)) continue;
-    const EvictionSettings& wish = core_.state().instances.at(id)->eviction;
+    const EvictionSettings& eviction = core_.state().instances.at(id)->eviction;
     const auto past = [&](Millis timeout) {
       return timeout >= Millis{0} && now_.mono > child.last_use + std::max(timeout, settings_.idle_floor);
     };
-    require(!past(wish.evict_idle_timeout) || is_pinned(child), "an idle model goes in time", "{}", child.kind().name);
-    require(!may_shrink(child) || !past(wish.downsize_idle_timeout), "an idle model is downsized in time", "{}",
+    require(!past(eviction.evict_idle_timeout) || is_pinned(child), "an idle model goes in time", "{}",
+            child.kind().name);
+    require(!may_shrink(child) || !past(eviction.downsize_idle_timeout), "an idle model is downsized in time", "{}",
             child.kind().name);
   }
 }
@@ -435,7 +436,7 @@ void Witness::check_relief() const {
 // What is made free for a load isn't taken by one that passes it.
 void Witness::check_passed_memory(const Instance& ahead) const {
   const ModelSpec& passer = *core_.state().instances.at(*started_)->spec;
-  if (passer.memory.empty() || ahead.spec->memory.empty() || books_are_empty_) return;
+  if (passer.memory.empty() || ahead.spec->memory.empty() || ledger_is_empty_) return;
   Bytes2 after = all() - sample_->unexplained - claimed();
   for (InstanceId id : ahead.waits_for) {
     const auto victim = children_.find(id);

@@ -76,7 +76,7 @@ void Witness::check_lent_start(const StartLoad& action) const {
   });
   require(action.spec->share || static_cast<std::size_t>(beside) < settings_.lend_slots,
           "so many lent models of a type", "{}", name);
-  const bool unmeasured = books_are_empty_ || (sample_ && sample_->blind);
+  const bool unmeasured = ledger_is_empty_ || (sample_ && sample_->blind);
   if (unmeasured) {
     require(settings_.lend_share >= 1, "a part of the memory is lent only where it is measured", "{}", name);
     return;
@@ -111,7 +111,7 @@ void Witness::check_lent_stop(const Child& child, StopReason reason) const {
     for (const auto& [id, other] : children_) {
       const bool could = other.lent && is_idle(other) && other.known() &&
                          now_.mono >= other.last_use + settings_.lend_quiet &&
-                         std::ranges::find(told_now_, id) == told_now_.end();
+                         std::ranges::find(stopped_now_, id) == stopped_now_.end();
       require(!could || !at_least(gives(other), gives(child)), "lent models go for a peer before the owner's",
               "{} rather than {}", name, other.kind().name);
     }

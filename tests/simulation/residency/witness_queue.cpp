@@ -8,7 +8,7 @@ namespace corral::residency::simulation {
 // Told to stop long ago: it no longer keeps loads from passing.
 bool Witness::stops_slowly(const Child& child) const {
   return child.phase == Child::Phase::stopping && !child.aborted &&
-         now_.mono >= child.stop_told + settings_.slow_stop_after;
+         now_.mono >= child.stop_sent + settings_.slow_stop_after;
 }
 
 // The model of this load drains for another load: it stays if that one is given up.
@@ -126,7 +126,7 @@ void Witness::check_progress() const {
   if (asked_) return;
   for (const auto& [id, child] : children_) {
     // At the very moment when a stop becomes slow, the tick that tells may still be to come.
-    const bool slow = stops_slowly(child) && now_.mono > child.stop_told + settings_.slow_stop_after;
+    const bool slow = stops_slowly(child) && now_.mono > child.stop_sent + settings_.slow_stop_after;
     if (child.phase != Child::Phase::up && !slow) return;
   }
   for (std::size_t i = 0; i < order_.size(); ++i) {

@@ -58,8 +58,8 @@ void Witness::check_state() const {
             "an idle instance that drains is stopped", "{}", name(id));
     require(child->second.peers == instance->peer_leases, "books agree", "{} has {} leases of peers", name(id),
             instance->peer_leases);
-    const bool told = !child->second.kind().share || child->second.recalled;
-    require(instance->state != InstanceState::draining || told, "who holds a share that has to go is told", "{}",
+    const bool may_drain = !child->second.kind().share || child->second.recalled;
+    require(instance->state != InstanceState::draining || may_drain, "who holds a share that has to go is told", "{}",
             name(id));
     require(!child->second.recalled || instance->state >= InstanceState::draining,
             "a share that was recalled doesn't come back", "{}", name(id));

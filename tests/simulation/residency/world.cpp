@@ -26,7 +26,7 @@ World::World(bool with_trace)
 
 void World::apply(const Op& op) {
   using enum Op::Kind;
-  if (with_trace_) say(fmt::format("{:>8} {}", since_birth(), describe(op)));
+  if (with_trace_) trace(fmt::format("{:>8} {}", since_birth(), describe(op)));
   const ModelName name(kZoo[op.animal].name);
   const std::uint64_t options = op.kind == load ? op.options : 0;
   const Ticket ticket{.animal = op.animal, .options = options, .hold = Millis{op.ms}};
@@ -202,31 +202,31 @@ void World::send(const Event& event) {
 void World::act(const ActionList& actions) {
   for (const Action& action : actions) {
     if (const auto* check = std::get_if<CheckLoad>(&action)) {
-      say(fmt::format("             {} is looked at", check->spec->name.value()));
+      trace(fmt::format("             {} is looked at", check->spec->name.value()));
       look(*check);
     } else if (const auto* drop = std::get_if<DropCheck>(&action)) {
       std::erase_if(looks_, [&](const auto& entry) { return entry.second.instance == drop->instance; });
     } else if (const auto* start = std::get_if<StartLoad>(&action)) {
-      say(fmt::format("             {} starts{}", start->spec->name.value(), start->attempt > 1 ? " again" : ""));
+      trace(fmt::format("             {} starts{}", start->spec->name.value(), start->attempt > 1 ? " again" : ""));
       begin(*start);
       set(Timer::Kind::load_ends, start->instance.value(), load_time(animal_named(start->spec->name)));
     } else if (const auto* stop = std::get_if<StopInstance>(&action)) {
-      say(fmt::format("             {} stops: {}", label(stop->instance), name_of(stop->reason)));
+      trace(fmt::format("             {} stops: {}", label(stop->instance), name_of(stop->reason)));
       set(Timer::Kind::stop_ends, stop->instance.value(), stop_time(stop->instance));
     } else if (const auto* abort = std::get_if<AbortLoad>(&action)) {
-      say(fmt::format("             {} is aborted: {}", label(abort->instance), name_of(abort->reason)));
+      trace(fmt::format("             {} is aborted: {}", label(abort->instance), name_of(abort->reason)));
       set(Timer::Kind::stop_ends, abort->instance.value(), stop_time(abort->instance));
     } else if (const auto* shrink = std::get_if<Downsize>(&action)) {
-      say(fmt::format("             {} is downsized", label(shrink->instance)));
+      trace(fmt::format("             {} is downsized", label(shrink->instance)));
       set(Timer::Kind::shrinks, shrink->instance.value(), stop_time(shrink->instance));
     } else if (std::get_if<SampleMemory>(&action) != nullptr) {
       set(Timer::Kind::sampled, 0, latency_);
     } else if (const auto* watch = std::get_if<WatchMemory>(&action)) {
       this->watch(watch->on);
     } else if (const auto* granted = std::get_if<Granted>(&action)) {
-      say(fmt::format("             request {} runs on {}", granted->ticket.value(), label(granted->instance)));
+      trace(fmt::format("             request {} runs on {}", granted->ticket.value(), label(granted->instance)));
     } else if (const auto* rejected = std::get_if<Rejected>(&action)) {
-      say(fmt::format("             {} is refused: {}", rejected->ticket.value(), rejected->error.message));
+      trace(fmt::format("             {} is refused: {}", rejected->ticket.value(), rejected->error.message));
     } else if (const auto* wake = std::get_if<WakeAt>(&action)) {
       wake_ = wake->time;
       if (wake_) set(Timer::Kind::wake, 0, std::chrono::ceil<Millis>(*wake_ - now_.mono));
@@ -356,7 +356,7 @@ void World::shut_down() {
   if (!witness_.children().empty()) throw Violation{"shutdown stops everything", "a child is left"};
 }
 
-void World::say(std::string line) {
+void World::trace(std::string line) {
   if (with_trace_) outcome_.trace.push_back(std::move(line));
 }
 
@@ -365,11 +365,11 @@ std::string World::label(InstanceId id) const {
   return at == witness_.children().end() ? fmt::format("the new instance {}", id.value()) : at->second.kind().name;
 }
 
-Outcome live(const std::vector<Op>& life, bool with_trace) {
+Outcome live(const std::vector<Op>& scenario, bool with_trace) {
   World world(with_trace);
   Outcome& outcome = world.outcome();
   try {
-    for (const Op& op : life) world.apply(op);
+    for (const Op& op : scenario) world.apply(op);
     world.come_to_rest();
     world.shut_down();
   } catch (const Violation& violation) {

@@ -21,7 +21,7 @@ struct Outcome {
 };
 
 // Lives the life, then brings the house to rest and shuts it down.
-Outcome live(const std::vector<Op>& life, bool with_trace = false);
+Outcome live(const std::vector<Op>& scenario, bool with_trace = false);
 
 class World {
  public:
@@ -83,7 +83,7 @@ class World {
   Millis stop_time(InstanceId instance);
   bool chance(InstanceId instance, std::uint32_t percent);
   void hold(LeaseId lease, Millis time);
-  void say(std::string line);
+  void trace(std::string line);
   std::int64_t since_birth() const { return (now_.mono - MonoTime{} - std::chrono::hours(1)) / Millis{1}; }
   std::string label(InstanceId id) const;
 

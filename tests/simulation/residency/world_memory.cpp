@@ -60,7 +60,7 @@ void World::downsize_ends(InstanceId instance) {
 void World::sampled() {
   if (deaf_) return;
   const Bytes2 left = memory_.available();
-  if (with_trace_) say(fmt::format("{:>8} {} of ram, {} of gpu0 free", since_birth(), left[0], left[1]));
+  if (with_trace_) trace(fmt::format("{:>8} {} of ram, {} of gpu0 free", since_birth(), left[0], left[1]));
   send(blind_ ? MemorySampled{} : memory_.sample());
 }
 

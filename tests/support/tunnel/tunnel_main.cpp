@@ -47,7 +47,7 @@ class Node {
   Node(async::Loop& loop, unsigned number, const std::filesystem::path& folder, const mesh::Address& at,
        std::vector<mesh::ConfiguredPeer> others)
       : key_(key_of(number)),
-        book_(must(mesh::MemberStore::begin(folder, members()))),
+        store_(must(mesh::MemberStore::begin(folder, members()))),
         tokens_(must(mesh::JoinTokenStore::open(folder))),
         network_(loop.executor(), key_, timers) {
     mesh::PeerManagerOptions options;
@@ -55,7 +55,7 @@ class Node {
     options.folder = folder;
     options.addresses = {at};
     options.configured = std::move(others);
-    peers = std::make_unique<mesh::PeerManager>(loop.executor(), timers, key_, book_, tokens_, std::move(options));
+    peers = std::make_unique<mesh::PeerManager>(loop.executor(), timers, key_, store_, tokens_, std::move(options));
     must(network_.listen(at, peers->authorizer()));
     peers->start(network_);
   }
@@ -73,7 +73,7 @@ class Node {
   }
 
   const mesh::SigningKey key_;
-  mesh::MemberStore book_;
+  mesh::MemberStore store_;
   mesh::JoinTokenStore tokens_;
   mesh::TlsNetwork network_;
 };

@@ -9,11 +9,11 @@
 namespace corral::wire {
 namespace {
 
-std::expected<double, std::string> number(std::string_view key, std::string_view text, double most) {
+std::expected<double, std::string> number(std::string_view key, std::string_view text, double max) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value) || value < 0 || value > most) {
-    return std::unexpected(fmt::format("{}={}: a number from 0 to {} is wanted", key, text, most));
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value) || value < 0 || value > max) {
+    return std::unexpected(fmt::format("{}={}: a number from 0 to {} is wanted", key, text, max));
   }
   return value;
 }
@@ -21,7 +21,7 @@ std::expected<double, std::string> number(std::string_view key, std::string_view
 struct Field {
   std::string_view key;
   double Faults::* place;
-  double most;
+  double max;
 };
 constexpr Field kNumbers[] = {
     {"delay", &Faults::delay_ms, 60'000}, {"jitter", &Faults::jitter_ms, 60'000}, {"loss", &Faults::loss_percent, 100},
@@ -37,7 +37,7 @@ constexpr Switch kSwitches[] = {{"cut", &Faults::cut}, {"dials", &Faults::dials}
 std::expected<void, std::string> change(Faults& faults, std::string_view key, std::string_view text) {
   for (const Field& field : kNumbers) {
     if (field.key != key) continue;
-    const auto value = number(key, text, field.most);
+    const auto value = number(key, text, field.max);
     if (!value) return std::unexpected(value.error());
     faults.*field.place = *value;
     return {};

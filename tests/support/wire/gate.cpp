@@ -74,7 +74,7 @@ asio::awaitable<void> accept(asio::io_context& context, tcp::acceptor& acceptor,
   }
 }
 
-asio::awaitable<void> until_told(asio::io_context& context, asio::posix::stream_descriptor& input) {
+asio::awaitable<void> until_signalled(asio::io_context& context, asio::posix::stream_descriptor& input) {
   char byte = 0;
   const auto space = asio::buffer(&byte, 1);
   (void)co_await input.async_read_some(space, kTuple);
@@ -90,7 +90,7 @@ void run_gate(int space, std::uint16_t port) {
   std::printf("gate %d\n", acceptor.local_endpoint().port());
   std::fflush(stdout);
   asio::co_spawn(context, accept(context, acceptor, space, port), asio::detached);
-  asio::co_spawn(context, until_told(context, input), asio::detached);
+  asio::co_spawn(context, until_signalled(context, input), asio::detached);
   context.run();
 }
 

@@ -83,9 +83,9 @@ void Net::run(int commands, int answers) {
         if (got <= 0) return;
         lines.append(text, static_cast<std::size_t>(got));
         for (std::size_t end = lines.find('\n'); end != std::string::npos; end = lines.find('\n')) {
-          const std::string said = answer(lines.substr(0, end)) + "\n";
+          const std::string reply = answer(lines.substr(0, end)) + "\n";
           lines.erase(0, end + 1);
-          if (::write(answers, said.data(), said.size()) < 0) return;
+          if (::write(answers, reply.data(), reply.size()) < 0) return;
         }
       }
     }

@@ -56,17 +56,17 @@ int enter(char** words) {
 }
 
 int run(int count, char** words) {
-  const std::string_view deed = count > 1 ? words[1] : "";
+  const std::string_view command = count > 1 ? words[1] : "";
   const std::string_view medium = count > 2 ? words[2] : "";
   ::signal(SIGPIPE, SIG_IGN);
-  if (deed == "check") return check();
-  if (deed == "enter" && count > 3) return enter(words + 2);
-  if (deed == "gate" && count == 4) {
+  if (command == "check") return check();
+  if (command == "enter" && count > 3) return enter(words + 2);
+  if (command == "gate" && count == 4) {
     const Descriptor space = open_namespace(words[2]);
     run_gate(space.get(), static_cast<std::uint16_t>(std::stoi(words[3])));
     return 0;
   }
-  if (deed == "net" && (medium == "wire" || medium == "bridge")) {
+  if (command == "net" && (medium == "wire" || medium == "bridge")) {
     Net(medium == "wire" ? Net::Medium::wire : Net::Medium::bridge).run(STDIN_FILENO, STDOUT_FILENO);
     return 0;
   }

@@ -83,7 +83,7 @@ class NameQueues final : public asio::execution_context::service {
     for (auto& queue : queues_) queue.thread.reset();
   }
   Origin place_in_queues(const Place& place) const {
-    return place.origin == Origin::link && slow_.contains(place.address.host) ? Origin::told : place.origin;
+    return place.origin == Origin::link && slow_.contains(place.address.host) ? Origin::other : place.origin;
   }
   void note(const std::string& host, Millis took) {
     if (took < kSlowName) {

@@ -64,11 +64,11 @@ struct TlsNetwork::Impl {
         tasks(on) {}
 
   // A connection that isn't known to be a member's.
-  struct Stranger {
+  struct PendingConnection {
     std::weak_ptr<TlsSession> session;
     std::string network;
   };
-  using Strangers = std::list<Stranger>;  // the oldest first
+  using PendingConnections = std::list<PendingConnection>;  // the oldest first
   // An address with recent connections.
   struct Caller {
     TokenBucket handshakes;
@@ -94,7 +94,7 @@ struct TlsNetwork::Impl {
   const TlsOptions options;
   PeerAuthorizer authorizer;
   Acceptor acceptor;
-  Strangers strangers;
+  PendingConnections pending;
   TokenBucket handshakes;  // of strangers
   TokenBucket of_members;
   std::map<std::string, Caller> callers;
@@ -114,25 +114,25 @@ bool TlsNetwork::Impl::may_shake_hands(const std::string& network) {
 }
 
 void TlsNetwork::Impl::make_room(const std::string& network) {
-  const auto same = [&](const Stranger& one) { return one.network == network; };
-  const auto stranger = [this](const Stranger& one) { return !is_members(one.network); };
+  const auto same = [&](const PendingConnection& one) { return one.network == network; };
+  const auto unknown = [this](const PendingConnection& one) { return !is_members(one.network); };
   const auto count = [this](const auto& which) {
-    return static_cast<std::size_t>(std::ranges::count_if(strangers, which));
+    return static_cast<std::size_t>(std::ranges::count_if(pending, which));
   };
   const bool known = is_members(network);
-  const auto most = known ? options.most_per_member_address : options.max_strangers_per_address;
-  auto leaves = strangers.end();
-  if (count(same) >= most) {
-    leaves = std::ranges::find_if(strangers, same);
-  } else if (!known && count(stranger) >= options.max_strangers) {
-    leaves = std::ranges::find_if(strangers, stranger);
+  const auto limit = known ? options.max_per_member_address : options.max_pending_per_address;
+  auto leaves = pending.end();
+  if (count(same) >= limit) {
+    leaves = std::ranges::find_if(pending, same);
+  } else if (!known && count(unknown) >= options.max_pending) {
+    leaves = std::ranges::find_if(pending, unknown);
   }
-  if (leaves == strangers.end()) return;
+  if (leaves == pending.end()) return;
   log::debug("mesh", "too many strangers at once: closing the oldest one");
   if (const auto session = leaves->session.lock()) {
     session->close();  // which removes it from the list
   } else {
-    strangers.erase(leaves);
+    pending.erase(leaves);
   }
 }
 
@@ -151,10 +151,10 @@ void TlsNetwork::Impl::take(const std::shared_ptr<Impl>& self, TcpSocket socket)
   auto shown = to_text(Address{from.address().to_string(), from.port()});
   auto session =
       std::make_shared<TlsSession>(std::move(socket), context, std::nullopt, std::move(judge), std::move(shown));
-  const auto place = strangers.insert(strangers.end(), {session, network});
+  const auto place = pending.insert(pending.end(), {session, network});
   // Until the connection closes, or its peer is known as a member.
   session->held = std::shared_ptr<void>(nullptr, [weak = std::weak_ptr(self), place](void*) {
-    if (const auto network_left = weak.lock()) network_left->strangers.erase(place);
+    if (const auto network_left = weak.lock()) network_left->pending.erase(place);
   });
   tasks.spawn("mesh: handshake", greet(self, std::move(session), network));
 }
@@ -236,11 +236,11 @@ TlsNetwork::~TlsNetwork() {
   impl_->stopped = true;
   boost::system::error_code ignored;
   impl_->acceptor.close(ignored);
-  while (!impl_->strangers.empty()) {
-    if (const auto session = impl_->strangers.front().session.lock()) {
+  while (!impl_->pending.empty()) {
+    if (const auto session = impl_->pending.front().session.lock()) {
       session->close();
     } else {
-      impl_->strangers.pop_front();
+      impl_->pending.pop_front();
     }
   }
   impl_->arrivals.clear();
@@ -274,6 +274,6 @@ Task<Result<std::unique_ptr<Stream>>> TlsNetwork::dial(Place place, std::vector<
 
 Task<Result<std::unique_ptr<Stream>>> TlsNetwork::accept() { return Impl::accept(impl_); }
 
-std::size_t TlsNetwork::strangers() const { return impl_->strangers.size(); }
+std::size_t TlsNetwork::pending() const { return impl_->pending.size(); }
 
 }  // namespace corral::mesh

@@ -1,7 +1,7 @@
 // The real network: mutual TLS 1.3 over TCP.
 //
-// Strangers, which are peers that aren't known as members yet, have limits: `max_strangers` connections in their
-// handshake or joining at a time, `max_strangers_per_address` of one address. A new connection over a limit replaces
+// Strangers, which are peers that aren't known as members yet, have limits: `max_pending` connections in their
+// handshake or joining at a time, `max_pending_per_address` of one address. A new connection over a limit replaces
 // the oldest one, so that idle strangers can't block others. Handshakes have a rate limit. Belongs to one loop, which
 // should be no loop of local requests.
 #pragma once
@@ -19,9 +19,9 @@ namespace corral::mesh {
 struct TlsOptions {
   Millis dial{3000};       // for finding the address and connecting
   Millis handshake{3000};  // from there to a stream
-  std::size_t max_strangers = 16;
-  std::size_t max_strangers_per_address = 4;
-  std::size_t most_per_member_address = 64;  // of an address with a recent member; outside the limit for strangers
+  std::size_t max_pending = 16;
+  std::size_t max_pending_per_address = 4;
+  std::size_t max_per_member_address = 64;  // of an address with a recent member; outside the limit for strangers
   // A handshake costs the loop half a millisecond. Connections over these limits are closed before their handshake.
   // Addresses with a recent member have limits of their own, so that strangers can't use up those of members.
   RateLimit handshakes{100, 200};
@@ -49,7 +49,7 @@ class TlsNetwork final : public Network {
   async::Task<Result<std::unique_ptr<Stream>>> accept() override;
 
   // Count of connections in their handshake, or joining.
-  std::size_t strangers() const;
+  std::size_t pending() const;
 
   struct Impl;
 

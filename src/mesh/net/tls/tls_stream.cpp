@@ -167,13 +167,13 @@ Task<Result<>> TlsSession::write(std::string bytes) {
 
 Task<void> TlsSession::finish() {
   // 0: sent, and the peer hasn't announced its end yet; this is enough.
-  auto telling = drive([](SSL* ssl) {
+  auto sending = drive([](SSL* ssl) {
     const int result = SSL_shutdown(ssl);
     return result == 0 ? 1 : result;
   });
-  const auto told = co_await std::move(telling);
+  const auto sent = co_await std::move(sending);
   boost::system::error_code ignored;
-  if (told) socket_.shutdown(TcpSocket::shutdown_send, ignored);
+  if (sent) socket_.shutdown(TcpSocket::shutdown_send, ignored);
 }
 
 void TlsSession::close() {

@@ -25,7 +25,7 @@ class Flag {
 };
 
 // Pseudorandom, but equal at both ends: so in a mesh with too many nodes both ends of a pair choose the same links.
-Sha256 lot_of(const NodeId& a, const NodeId& b) {
+Sha256 rank_of(const NodeId& a, const NodeId& b) {
   return tagged_hash("link", std::string(as_text(std::min(a, b).bytes)).append(as_text(std::max(a, b).bytes)));
 }
 
@@ -39,7 +39,7 @@ LinkDialler::LinkDialler(PeerTable& peers, PeerDialler& dialler, LinkManager& li
       file_(file),
       rules_(options.dial),
       configured_(options.configured),
-      max_links_(options.most_links),
+      max_links_(options.max_links),
       chance_(options.seed) {}
 
 void LinkDialler::start() {
@@ -63,10 +63,10 @@ void LinkDialler::peers_changed(const std::vector<PeerPtr>& added) {
 void LinkDialler::choose() {
   chosen_.clear();
   if (peers_.all().size() < max_links_) return;
-  std::vector<std::pair<Sha256, NodeId>> lots;
-  for (const auto& [id, peer] : peers_.all()) lots.emplace_back(lot_of(peers_.own(), id), id);
-  std::ranges::sort(lots);
-  for (std::size_t i = 0; i + 1 < max_links_; ++i) chosen_.insert(lots[i].second);
+  std::vector<std::pair<Sha256, NodeId>> ranks;
+  for (const auto& [id, peer] : peers_.all()) ranks.emplace_back(rank_of(peers_.own(), id), id);
+  std::ranges::sort(ranks);
+  for (std::size_t i = 0; i + 1 < max_links_; ++i) chosen_.insert(ranks[i].second);
 }
 
 bool LinkDialler::wants_link(const PeerRecord& peer) const {

@@ -19,7 +19,7 @@ Result<> ConnectionAcceptor::may_come(const PublicKey& key, Purpose purpose) con
   if (!parts_.members.is_member()) return fail(errc::not_a_member, "this node itself is no longer a member");
   const auto now = parts_.peers.timers().wall_now();
   const bool may_join = parts_.tokens.open_count(now) > 0 || is_named(node_id(key));
-  return may_enter(parts_.book.set(), may_join, key, purpose);
+  return may_enter(parts_.store.set(), may_join, key, purpose);
 }
 
 Task<void> ConnectionAcceptor::accept_all(Network& network) {
@@ -52,13 +52,13 @@ void ConnectionAcceptor::take(std::unique_ptr<Stream> stream) {
 }
 
 Task<void> ConnectionAcceptor::serve_joiner(std::unique_ptr<Stream> stream) {
-  JoinServiceContext service{own_, parts_.book, parts_.tokens, parts_.peers.timers()};
+  JoinServiceContext service{own_, parts_.store, parts_.tokens, parts_.peers.timers()};
   service.named = [this](const NodeId& id) { return is_named(id); };
   auto serving = serve_join(std::move(stream), std::move(service));
   const auto admitted = co_await std::move(serving);
   if (admitted) log::info("mesh", "{} has joined", short_text(*admitted));
   // After an error the node may be a member all the same, if only the answer was late.
-  if (admitted || parts_.members.has_untold()) parts_.members.members_changed();
+  if (admitted || parts_.members.has_unsent()) parts_.members.members_changed();
 }
 
 }  // namespace corral::mesh

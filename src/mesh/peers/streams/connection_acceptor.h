@@ -14,7 +14,7 @@ class ConnectionAcceptor {
  public:
   struct Parts {
     PeerTable& peers;
-    MemberStore& book;
+    MemberStore& store;
     JoinTokenStore& tokens;
     MemberSync& members;
     LinkManager& links;

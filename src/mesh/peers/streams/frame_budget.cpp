@@ -7,8 +7,8 @@ bool FrameBudget::take(const Frame& frame, MonoTime now) {
   switch (frame.kind) {
     case FrameKind::members:
       return members_.take(now);
-    case FrameKind::whereabouts:
-      return whereabouts_.take(now);
+    case FrameKind::peer_exchange:
+      return peer_exchanges_.take(now);
     case FrameKind::dial_me:
       return dial_me_.take(now);
     case FrameKind::allot_ask:

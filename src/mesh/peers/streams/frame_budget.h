@@ -15,7 +15,7 @@ class FrameBudget {
  private:
   TokenBucket frames_{{1000, 4000}};
   TokenBucket members_{{20, 64}};
-  TokenBucket whereabouts_{{8, 32}};
+  TokenBucket peer_exchanges_{{8, 32}};
   TokenBucket dial_me_{{8, 64}};
   // Enough for a host with 32 groups over one node: an answer or an ask every 2.5 s, and all of them anew at once.
   TokenBucket grants_{{32, 256}};

@@ -32,7 +32,7 @@ Task<StreamResult> StreamOpener::open(NodeId id, Purpose purpose) {
   if (peers_.has_ended()) co_return fail(errc::link_closed, "this node stops");
   const auto peer = peers_.find(id);
   if (!peer || peers_.is_stopping()) {
-    const bool revoked = book_.set().standing(id) == MembershipStatus::revoked;
+    const bool revoked = store_.set().standing(id) == MembershipStatus::revoked;
     co_return fail(revoked ? errc::revoked : errc::unreachable,
                    fmt::format("{} {}", short_text(id), revoked ? "was revoked" : "isn't a known member"));
   }
@@ -40,7 +40,7 @@ Task<StreamResult> StreamOpener::open(NodeId id, Purpose purpose) {
   if (!slots) co_return fail(errc::unreachable, "no streams of this purpose: only for requests, copies and splits");
   if (slots->full()) {
     co_return fail(errc::overloaded,
-                   fmt::format("all {} streams to {} are in use: try again", slots->most, short_text(id)));
+                   fmt::format("all {} streams to {} are in use: try again", slots->limit, short_text(id)));
   }
   auto slot = std::make_shared<Slot>(slots);
   auto body = purpose == Purpose::http ? peer->streams.take_spare() : nullptr;

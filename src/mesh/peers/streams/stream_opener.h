@@ -10,8 +10,8 @@ namespace corral::mesh {
 
 class StreamOpener {
  public:
-  StreamOpener(PeerTable& peers, const MemberStore& book, PeerDialler& dialler, ReverseDialler& reverse)
-      : peers_(peers), book_(book), dialler_(dialler), reverse_(reverse) {}
+  StreamOpener(PeerTable& peers, const MemberStore& store, PeerDialler& dialler, ReverseDialler& reverse)
+      : peers_(peers), store_(store), dialler_(dialler), reverse_(reverse) {}
 
   // Keeps spares from now on.
   void start() { peers_.run("mesh peers: tidy", tidy()); }
@@ -28,7 +28,7 @@ class StreamOpener {
   async::Task<void> tidy();
 
   PeerTable& peers_;
-  const MemberStore& book_;
+  const MemberStore& store_;
   PeerDialler& dialler_;
   ReverseDialler& reverse_;
   std::size_t refills_ = 0;

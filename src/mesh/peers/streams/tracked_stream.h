@@ -12,10 +12,10 @@ namespace corral::mesh {
 
 // The limit of streams in use.
 struct Slots {
-  Slots(async::Executor executor, std::size_t at_most) : most(at_most), freed(executor) {}
-  bool full() const { return used >= most; }
+  Slots(async::Executor executor, std::size_t max_streams) : limit(max_streams), freed(executor) {}
+  bool full() const { return used >= limit; }
 
-  const std::size_t most;
+  const std::size_t limit;
   std::size_t used = 0;
   Signal freed;
 };

@@ -11,17 +11,17 @@ namespace corral::mesh {
 
 class AddressBook {
  public:
-  static constexpr std::size_t kMaxSaid = 8;        // from the node itself
+  static constexpr std::size_t kMaxAnnounced = 8;   // from the node itself
   static constexpr std::size_t kMaxConfigured = 8;  // from this node's administrator
-  static constexpr std::size_t kMaxTold = 4;        // from other members
+  static constexpr std::size_t kMaxReported = 4;    // from other members
   static constexpr std::size_t kMaxHints = 4;       // from discovery hints
 
   // A connection to it succeeded.
   void proved(const Address& address) { proven_ = address; }
   // From the node itself: replaces its earlier addresses. True if that is news.
-  bool said(std::vector<Address> addresses);
+  bool announced(std::vector<Address> addresses);
   // The newest ones stay. True if no source had the address.
-  bool told(const Address& address);
+  bool reported(const Address& address);
   bool configured(const Address& address);
   bool hinted(const Address& address);
   // Another node answered there: drops the address, unless it comes from the configuration or the node itself.
@@ -40,10 +40,10 @@ class AddressBook {
 
  private:
   bool knows(const Address& address) const;
-  bool put(std::vector<Address>& list, std::size_t most, const Address& address);
+  bool put(std::vector<Address>& list, std::size_t limit, const Address& address);
 
   std::optional<Address> proven_;
-  std::vector<Address> configured_, said_, told_, hints_;
+  std::vector<Address> configured_, announced_, reported_, hints_;
 };
 
 }  // namespace corral::mesh

@@ -7,10 +7,10 @@ namespace corral::mesh {
 EpochClaims::EpochClaims(const SigningKey& own, const Boot& boot, std::filesystem::path folder)
     : own_(own), folder_(std::move(folder)), boot_(boot), own_claim_(make_claim(own, boot)) {}
 
-bool EpochClaims::learn(PeerRecord& peer, const EpochClaim& said) {
-  if (said.author != peer.key || (peer.claim && peer.claim->boot.epoch >= said.boot.epoch)) return false;
-  if (!is_genuine(said)) return false;
-  peer.claim = said;
+bool EpochClaims::learn(PeerRecord& peer, const EpochClaim& claim) {
+  if (claim.author != peer.key || (peer.claim && peer.claim->boot.epoch >= claim.boot.epoch)) return false;
+  if (!is_genuine(claim)) return false;
+  peer.claim = claim;
   return true;
 }
 

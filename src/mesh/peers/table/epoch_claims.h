@@ -17,7 +17,7 @@ class EpochClaims {
   const EpochClaim& own() const { return own_claim_; }
 
   // Takes a claim of `peer` from any node. True if it is genuine and newer than the known one.
-  static bool learn(PeerRecord& peer, const EpochClaim& said);
+  static bool learn(PeerRecord& peer, const EpochClaim& claim);
   // Takes a peer's claim of this node. True if the claim requires a higher epoch, which this node has from now on.
   bool learn_own(const EpochClaim& held);
 
