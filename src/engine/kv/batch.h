@@ -13,16 +13,33 @@ class Batch {
  public:
   explicit Batch(std::uint32_t capacity)
       : batch_(llama_batch_init(static_cast<std::int32_t>(capacity), 0, 1)), capacity_(capacity) {}
-  ~Batch() { llama_batch_free(batch_); }
+  ~Batch() {
+    clear();
+    llama_batch_free(batch_);
+  }
   Batch(const Batch&) = delete;
   Batch& operator=(const Batch&) = delete;
 
-  void clear() { batch_.n_tokens = 0; }
+  void clear() {
+    batch_.n_tokens = 0;
+    batch_.token = tokens_;
+    batch_.embd = nullptr;
+    both_ways_ = false;
+  }
+  // The rows have embeddings instead of tokens: `first` is that of row 0, and the others follow. They must outlive the
+  // pass. Applies until clear(). `both_ways`: the rows see each other in both directions.
+  void take_embeddings(const float* first, bool both_ways) {
+    batch_.token = nullptr;
+    batch_.embd = const_cast<float*>(first);  // libllama only reads them
+    both_ways_ = both_ways;
+  }
+  bool both_ways() const { return both_ways_; }
+  bool has_embeddings() const { return batch_.embd != nullptr; }
   // Row of the token, which identifies its logits; -1 if the batch is full.
   std::int32_t add(Token token, std::uint32_t position, std::int32_t sequence, bool output) {
     if (size() == capacity_) return -1;
     const std::int32_t i = batch_.n_tokens++;
-    batch_.token[i] = token;
+    if (batch_.token != nullptr) batch_.token[i] = token;
     batch_.pos[i] = static_cast<llama_pos>(position);
     batch_.n_seq_id[i] = 1;
     batch_.seq_id[i][0] = sequence;
@@ -35,7 +52,9 @@ class Batch {
 
  private:
   llama_batch batch_;
+  llama_token* const tokens_ = batch_.token;
   const std::uint32_t capacity_;
+  bool both_ways_ = false;
 };
 
 }  // namespace corral::engine

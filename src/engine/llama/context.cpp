@@ -65,7 +65,9 @@ LlamaContext::LlamaContext(std::shared_ptr<const Model> model, llama_context* ha
 DecodeStatus LlamaContext::decode(const Batch& batch) {
   if (batch.size() == 0) return DecodeStatus::ok;
   if (batch.size() > n_batch()) return DecodeStatus::failed;
+  if (batch.both_ways()) llama_set_causal_attn(handle_.get(), false);
   const std::int32_t status = llama_decode(handle_.get(), batch.raw());
+  if (batch.both_ways()) llama_set_causal_attn(handle_.get(), true);
   llama_synchronize(handle_.get());  // a GPU still computes after the call; the time of the pass is measured
   const llama_batch& raw = batch.raw();
   for (std::int32_t i = 0; i < raw.n_tokens; ++i) {
