@@ -52,6 +52,8 @@ std::vector<InferenceFilter> inference_filters(ApiContext& context, std::shared_
       {known_model_step(context.inference), all},
       // After the last refusal that needs no work: sound is converted for requests that can succeed.
       {plain_sound_filter(context.filters), forms},
+      // The same for pictures of the web. Before answers in the background: it may refuse the request.
+      {media_filter(context.filters), json},
       // Before defaults: a voice is checked as the client sent it.
       {voice_filter(context.filters), json},
       {default_filter(context.filters), json},

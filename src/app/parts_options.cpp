@@ -152,6 +152,12 @@ downloads::DownloadManagerOptions download_manager_options(const config::ServeSe
   return options;
 }
 
+downloads::CurlOptions picture_fetcher_options() {
+  auto options = downloads::picture_options(fmt::format("corral/{}", kVersion));
+  options.ca_file = downloads::hub_settings(variable).ca_file;
+  return options;
+}
+
 api::ModelPlaces model_places(const config::ServeSettings& settings) {
   api::ModelPlaces places{.own = settings.imported_dir(), .copies = settings.copies_dir()};
   places.hub_cache = models::hub_cache_dir(variable);

@@ -14,6 +14,7 @@
 #include "backends/share_backend.h"
 #include "config/files/known_models.h"
 #include "config/live_settings.h"
+#include "downloads/picture_fetcher.h"
 #include "fleet/base/node_options.h"
 #include "fleet/requests/mesh_gateway.h"
 #include "http/server.h"
@@ -35,6 +36,7 @@ std::vector<backends::ModelEntry> entries_of(const backends::KnownBackends& know
 Result<router::RouterOptions> router_options(const config::ServeSettings& settings);
 backends::FilesOptions file_options(async::ThreadPool& threads);
 downloads::DownloadManagerOptions download_manager_options(const config::ServeSettings& settings);
+downloads::CurlOptions picture_fetcher_options();
 api::ModelPlaces model_places(const config::ServeSettings& settings);
 // Folders in which requests may name files.
 std::vector<std::filesystem::path> places_of(const models::RegistryOptions& options);

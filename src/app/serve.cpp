@@ -39,10 +39,12 @@
 #include "config/files/known_models.h"
 #include "config/files/state_lock.h"
 #include "config/load.h"
+#include "config/load/llama_args.h"
 #include "config/load/request_defaults.h"
 #include "console/pack.h"
 #include "device/memory_monitor.h"
 #include "dialects/error_filter.h"
+#include "downloads/picture_fetcher.h"
 #include "fleet/allotment/router_allot_actions.h"
 #include "fleet/announce/announcer.h"
 #include "fleet/announce/speed_probe.h"
@@ -249,6 +251,12 @@ class Application {
     context_.filters.request_defaults = settings_.request_defaults;
     context_.filters.voices = &voices_;
     context_.filters.sounds = &sounds_;
+    if (settings_.fetch_images) {
+      pictures_.emplace(timers_, picture_fetcher_options());
+      context_.filters.fetch_picture = [this](std::string url, std::uint64_t max_bytes) {
+        return pictures_->fetch(std::move(url), max_bytes);
+      };
+    }
     context_.responses.background = &background_;
     context_.supply.supply = settings_.has_one_model() ? nullptr : &supply_.supply();
     context_.admin.max_event_readers = static_cast<std::size_t>(settings_.max_event_readers);
@@ -481,7 +489,10 @@ class Application {
     auto found = co_await threads_.files.run(std::move(look));
     if (found) co_return found;
     supply_.start();
-    auto downloading = download_from_hub(supply_.supply().download_manager, settings_.hub_model);
+    const auto args = config::parse_llama_args(settings_.llamacpp_args).value_or(config::LoadOptions());
+    auto name = settings_.hub_model;
+    if (args.mmproj == config::kNoProjector) name += downloads::kWithoutProjector;
+    auto downloading = download_from_hub(supply_.supply().download_manager, std::move(name));
     co_return co_await std::move(downloading);
   }
 
@@ -689,6 +700,7 @@ class Application {
   std::shared_ptr<void> download_events_attached_;
   backends::Voices voices_{spawner_, timers_, espeak_program};
   backends::FfmpegConverter sounds_{spawner_, timers_};
+  std::optional<downloads::PictureFetcher> pictures_;  // with the setting fetch_images
   api::BackgroundResponses background_;
   api::ApiContext context_;
   std::unique_ptr<http::Handler> api_;

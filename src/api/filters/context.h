@@ -1,6 +1,8 @@
 // Objects of this room.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 
 #include "api/inference/context.h"
@@ -14,6 +16,9 @@ struct FilterContext {
   std::string request_defaults = {};           // a JSON object (config/load/request_defaults.h); empty: none
   backends::Voices* voices = nullptr;          // null: no speech
   backends::SoundConverter* sounds = nullptr;  // null: only sound formats that backends read
+  // The bytes at the URL of a picture, at most so many; on any loop. Empty: pictures aren't fetched. Errors: their
+  // message follows "cannot be fetched: ".
+  std::function<async::Task<Result<std::string>>(std::string url, std::uint64_t max_bytes)> fetch_picture = {};
 };
 
 }  // namespace corral::api

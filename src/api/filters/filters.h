@@ -8,6 +8,9 @@ namespace corral::api {
 
 // Refuses a request that may not load its model, if the model isn't in memory (autoload.h).
 Filter autoload_filter(InferenceContext& context);
+// Refuses pictures and sound that the model doesn't read, and gives pictures their canonical form: those at URLs of
+// the web are fetched, if the server may (media_filter.cpp).
+Filter media_filter(FilterContext& context);
 // Gives requests for speech a voice that the model has.
 Filter voice_filter(FilterContext& context);
 // Adds default values of request fields: those of an alias, then those of the server.

@@ -59,7 +59,9 @@ mesh::ModelOnDisk on_disk(const models::ModelInfo& model, const NodeOptions& opt
   report.recipe = model.recipe;
   // Paths of this machine are private.
   if (!model.checkpoint.starts_with('/')) report.checkpoint = model.checkpoint;
-  report.labels = model.labels;
+  const auto known = facts.contexts.find(model.name);
+  const auto projector = known == facts.contexts.end() ? router::Projector::own : known->second.projector;
+  report.labels = router::labels_with(model, projector);
   report.architecture = model.traits.architecture;
   report.quantisation = model.traits.quantisation;
   report.parameters = model.traits.parameters.value_or(0);
@@ -67,10 +69,10 @@ mesh::ModelOnDisk on_disk(const models::ModelInfo& model, const NodeOptions& opt
   if (const auto hash = facts.contents.find(model.name); hash != facts.contents.end()) report.hash = hash->second;
   report.created = static_cast<std::uint64_t>(std::max<std::int64_t>(epoch_millis(model.created) / 1000, 0));
   report.context_trained = model.traits.context_length;
-  if (const auto context = facts.contexts.find(model.name); context != facts.contexts.end()) {
-    report.context_usable = context->second.usable;
-    report.predicted = up_in_steps(context->second.memory);
-    const auto split = split_facts(model, context->second);
+  if (known != facts.contexts.end()) {
+    report.context_usable = known->second.usable;
+    report.predicted = up_in_steps(known->second.memory);
+    const auto split = split_facts(model, known->second);
     report.layers = split.layers;
     report.layer_bytes = split.layer_bytes;
     report.cache_bytes = split.cache_bytes;
@@ -84,7 +86,7 @@ mesh::ModelOnDisk on_disk(const models::ModelInfo& model, const NodeOptions& opt
   report.device = device;
   report.tools = model.traits.tools;
   report.thinking = model.traits.thinking;
-  report.vision = models::takes_pictures(model);
+  report.vision = router::media_of(model, projector).pictures;
   report.may_copy = options.copies && !model.paths.empty();
   return report;
 }
