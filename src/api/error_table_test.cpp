@@ -79,6 +79,7 @@ const std::vector<CauseRow> kRows = {
      "invalid_request_error"},
     {make_error_code(api::errc::picture_not_fetched), 400, "picture_not_fetched", "invalid_request_error",
      "invalid_request_error"},
+    {make_error_code(api::errc::image_not_found), 404, "image_not_found", "not_found_error", "not_found_error"},
     {make_error_code(backends::errc::load_failed), 500, "model_load_error", "server_error", "api_error"},
     {make_error_code(backends::errc::load_out_of_memory), 422, "insufficient_memory", "unprocessable_error",
      "invalid_request_error"},

@@ -10,6 +10,8 @@
 #include "api/console/console.h"
 #include "api/console/routes.h"
 #include "api/filters/filters.h"
+#include "api/images/filters.h"
+#include "api/images/routes.h"
 #include "api/inference/steps.h"
 #include "api/llama/kept_stream_filter.h"
 #include "api/llama/routes.h"
@@ -47,6 +49,8 @@ std::vector<InferenceFilter> inference_filters(ApiContext& context, std::shared_
       {find_model_step(context.inference), all},
       // After a failed search: it may replace the error.
       {missing_model_filter(context.supply), json},
+      // After the download was decided: it replaces errors only.
+      {image_model_filter(context.images), all},
       // Before the request is complete: the log has the requested name of a model that isn't in memory.
       {autoload_filter(context.inference), all},
       {known_model_step(context.inference), all},
@@ -78,6 +82,8 @@ std::vector<InferenceFilter> inference_filters(ApiContext& context, std::shared_
       {counting_filter(), all},
       // Last before the model: the other filters are done with a request that waits.
       {download_filter(context.supply), json},
+      // Around each call of the model: an answer may take several.
+      {image_filter(context.images), all},
       {forward_step(context.inference), all},
   };
 }
@@ -88,6 +94,7 @@ std::unique_ptr<http::Handler> make_api(ApiContext& context) {
   add_inference(routes, context.inference, inference_filters(context, board));
   add_models(routes, context.supply);
   add_voices(routes, context.filters);
+  add_image_files(routes, context.images);
   add_ollama_models(routes, context.supply);
   add_ollama_registry(routes, context.supply);
   add_response_socket(routes, context.responses);

@@ -100,17 +100,21 @@ models::RegistryOptions registry_options(const config::ServeSettings& settings, 
 
 namespace {
 
-// Whether the program of an entry reads the model's file: its command has {model}.
+bool has_file(const std::string& word) { return word.contains("{model}") || word.contains("{checkpoints.main}"); }
+
+// Whether the program of an entry reads the model's file: its command has {model}, or {checkpoints.main}.
 bool reads_file(const backends::ModelEntry& entry) {
   return entry.descriptor != nullptr &&
          std::ranges::any_of(entry.descriptor->command, [](const backends::CommandPart& part) {
-           return std::ranges::any_of(part.words, [](const std::string& word) { return word.contains("{model}"); });
+           return std::ranges::any_of(part.words, has_file);
          });
 }
 
 std::vector<models::UserModel> models_of(const backends::KnownBackends& known) {
   std::vector<models::UserModel> models;
   for (const auto& entry : known.models) {
+    std::vector<std::string> parts;
+    for (const auto& [name, file] : entry.parts) parts.push_back(file);
     models.push_back({.name = entry.name,
                       .checkpoint = entry.checkpoint,
                       .recipe = std::string(entry.recipe()),
@@ -118,7 +122,8 @@ std::vector<models::UserModel> models_of(const backends::KnownBackends& known) {
                       .aliases = entry.aliases,
                       .configured = true,
                       .reads_file = reads_file(entry),
-                      .declared = entry.declared});
+                      .declared = entry.declared,
+                      .parts = std::move(parts)});
   }
   return models;
 }

@@ -5,6 +5,7 @@
 #include "protocol/anthropic/anthropic_fields.h"
 #include "protocol/fields.h"
 #include "protocol/forms.h"
+#include "protocol/images.h"
 #include "protocol/responses/responses_fields.h"
 
 namespace corral::protocol {
@@ -102,6 +103,7 @@ constexpr EndpointBody kBodies[] = {
     {"embedding", native_embedding_fields},
     {"rerank", rerank_fields},
     {"audio/speech", speech_fields},
+    {"images/generations", image_fields},
     {"tokenize", tokenize_fields},
     {"detokenize", detokenize_fields},
     {"messages", messages_fields},
@@ -132,6 +134,15 @@ std::string limits(const Field& field) {
   return text;
 }
 
+std::string rows(const FieldTable& table) {
+  std::string text;
+  for (const Field& field : table.fields()) {
+    text += fmt::format("| `{}`{} | {} | {} |\n", field.name, field.required ? " (required)" : "",
+                        cell(field.kinds == kAny ? "any" : expectation(field) + limits(field)), cell(field.about));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::span<const EndpointBody> endpoint_bodies() { return kBodies; }
@@ -140,10 +151,7 @@ std::string requests_page() {
   std::string page(kIntro);
   for (const auto& one : kBodies) {
     page += fmt::format("\n## POST {}\n\n| field | value | |\n|---|---|---|\n", one.path);
-    for (const Field& field : one.table().fields()) {
-      page += fmt::format("| `{}`{} | {} | {} |\n", field.name, field.required ? " (required)" : "",
-                          cell(field.kinds == kAny ? "any" : expectation(field) + limits(field)), cell(field.about));
-    }
+    page += rows(one.table());
   }
   for (const auto& one : endpoint_forms()) {
     page += fmt::format(
@@ -151,6 +159,7 @@ std::string requests_page() {
     for (const auto& field : one.fields)
       page += fmt::format("| `{}`{} | {} | {} |\n", field.name, field.required ? " (required)" : "", field.value,
                           field.about);
+    if (one.table != nullptr) page += rows(one.table());
   }
   return page;
 }

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "protocol/images.h"
+
 namespace corral::protocol {
 namespace {
 
@@ -25,9 +27,22 @@ constexpr auto kTranscriptionForm = std::to_array<FormField>({
      "return the whole text at once"},
 });
 
+constexpr std::string_view kFileSchema = R"({"type":"string","format":"binary"})";
+constexpr std::string_view kImageFormats = "png, jpeg or webp, at most 16 MiB";
+
+constexpr auto kEditFiles = std::to_array<FormField>({
+    {"image", kFileSchema, "a file; as `image[]` up to 16 of them", kImageFormats, true},
+    {"mask", kFileSchema, "a file", "white parts of it may change, black parts stay. Transparency is ignored"},
+});
+constexpr auto kVariationFiles = std::to_array<FormField>({
+    {"image", kFileSchema, "a file", kImageFormats, true},
+});
+
 constexpr auto kForms = std::to_array<EndpointForm>({
     {"audio/transcriptions", kTranscriptionForm},
     {"audio/translations", kTranscriptionForm},
+    {"images/edits", kEditFiles, image_edit_fields},
+    {"images/variations", kVariationFiles, image_variation_fields},
 });
 
 }  // namespace

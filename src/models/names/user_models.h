@@ -38,6 +38,8 @@ struct UserModel {
   // Its program reads a file: the checkpoint may be the name of a found model.
   bool reads_file = false;
   Declared declared = {};
+  // Further files that its program reads, such as a VAE: they count for its size.
+  std::vector<std::string> parts = {};
 
   friend bool operator==(const UserModel&, const UserModel&) = default;
 };
