@@ -67,9 +67,13 @@ std::vector<InferenceFilter> inference_filters(ApiContext& context, std::shared_
       {keeping_filter(), json},
       // Before the translation, whose end is the end of the answer.
       {keep_filter(context.admin), json},
+      // After the conversion, which makes wav, and around the translation of each piece.
+      {transcript_pieces_filter(context.filters), forms},
       // Around the translation: the stream of events begins before the answer is complete.
       {transcript_stream_filter(context.filters), forms},
       {translate_step(context.inference), all},
+      // Inside the translation, which takes sound in any other format than wav as it is.
+      {speech_format_filter(context.filters), json},
       // Inside the translation: their answers are canonical.
       {keep_only_filter(context.admin), json},
       {lm_studio_filter(), json},

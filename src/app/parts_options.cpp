@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "app/version.h"
+#include "backends/external/program_path.h"
 #include "base/host_memory.h"
 #include "base/log.h"
 #include "base/model_type.h"
@@ -72,6 +73,18 @@ config::KnownModels known_models(const config::LiveSettings& live) {
   return known;
 }
 
+namespace {
+
+std::string program_in_path(const std::string& name) {
+  const auto found = backends::find_program(name, {}, environment("PATH"));
+  return found ? found->native() : std::string();
+}
+
+}  // namespace
+
+std::string espeak_program() { return program_in_path("espeak-ng"); }
+std::string ffmpeg_program() { return program_in_path("ffmpeg"); }
+
 models::RegistryOptions registry_options(const config::ServeSettings& settings, const config::KnownModels& known) {
   models::RegistryOptions options;
   if (settings.has_one_model()) {
@@ -95,6 +108,12 @@ models::RegistryOptions registry_options(const config::ServeSettings& settings, 
   options.aliases = settings.aliases_file();
   for (const auto& model : known.models) options.known_names[model.name] = model.source();
   if (settings.hub_cache) options.hub_cache = models::hub_cache_dir(variable);
+  if (settings.espeak_model) {
+    const auto is_installed = [] { return !espeak_program().empty(); };
+    options.installed.push_back(
+        {{.name = "espeak-ng", .checkpoint = {}, .recipe = "espeak-ng", .labels = {"tts"}, .configured = true},
+         is_installed});
+  }
   return options;
 }
 

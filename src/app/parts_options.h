@@ -27,6 +27,10 @@ namespace corral::app {
 
 // The table of known models, with the user's own from beside the configuration file. Blocking.
 config::KnownModels known_models(const config::LiveSettings& live);
+// The path of espeak-ng; empty: it isn't installed. Reads the disk.
+std::string espeak_program();
+// The same of ffmpeg.
+std::string ffmpeg_program();
 models::RegistryOptions registry_options(const config::ServeSettings& settings, const config::KnownModels& known);
 // `options` with the recipes and the configured models of the backends.
 models::RegistryOptions with_backends(models::RegistryOptions options, const backends::KnownBackends& known);

@@ -59,6 +59,7 @@ struct ServeSettings {
   // The models.
   std::vector<std::filesystem::path> models_dir;
   bool hub_cache = false;      // also list the GGUF files of the Hugging Face hub cache
+  bool espeak_model = false;   // list espeak-ng if its program is installed
   bool auto_pull = false;      // requests may download a missing model of the hub
   bool offline = false;        // no downloads
   int downloads_at_once = 0;   // parallel downloads

@@ -99,6 +99,7 @@ Scan scan(const RegistryOptions& options, const std::shared_ptr<const FactsCache
   auto all = options.given ? as_given(assembled, *options.given)
                            : add_user_models(std::move(assembled), user, options.recipes);
   if (!options.given) all = add_aliases(std::move(all), read_aliases(options.aliases));
+  if (!options.given) all = add_installed(std::move(all), options.installed, options.recipes);
   if (!options.given) all = add_known_names(std::move(all), options.known_names);
   auto catalog = std::make_shared<const Catalog>(std::move(all));
   return {std::move(catalog), std::move(fresh), stats};

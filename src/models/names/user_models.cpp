@@ -244,4 +244,25 @@ Catalog add_user_models(Catalog found, const UserModels& user, const RecipeTable
   return Merger(found, user, recipes).run();
 }
 
+Catalog add_installed(Catalog found, const std::vector<InstalledModel>& installed, const RecipeTable& recipes) {
+  std::vector<ModelInfo> added;
+  for (const auto& [model, is_installed] : installed) {
+    if (found.contains(model.name) || !wrong(model, recipes).empty() || !is_installed()) continue;
+    auto& info = added.emplace_back(foreign(model, recipes));
+    info.name = ModelName(model.name);
+    info.unconfigured = true;
+    add_labels(info, model);
+    declare(info, model.declared);
+  }
+  if (added.empty()) return found;
+  for (const auto& model : found.models()) added.push_back(*model);
+  const auto problems = found.problems();
+  const auto others = found.not_models();
+  const auto aliases = found.user_aliases();
+  return {std::move(added),
+          {problems.begin(), problems.end()},
+          {others.begin(), others.end()},
+          {aliases.begin(), aliases.end()}};
+}
+
 }  // namespace corral::models

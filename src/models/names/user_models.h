@@ -44,6 +44,15 @@ struct UserModel {
   friend bool operator==(const UserModel&, const UserModel&) = default;
 };
 
+// A model that needs no configuration, because its program is installed. Weaker than all others: it isn't listed if its
+// name has another meaning.
+struct InstalledModel {
+  UserModel model;
+  bool (*is_installed)() = nullptr;  // asked at each scan; reads the disk
+
+  friend bool operator==(const InstalledModel&, const InstalledModel&) = default;
+};
+
 struct UserModels {
   std::vector<UserModel> models;
   std::vector<Problem> problems;  // the file, or single entries of it
@@ -58,5 +67,7 @@ UserModels with_configured(UserModels user, const std::vector<UserModel>& config
 std::vector<std::filesystem::path> files_of(const UserModels& user);
 // `found` with the user's entries worked in. Pure.
 Catalog add_user_models(Catalog found, const UserModels& user, const RecipeTable& recipes);
+// `found` with those whose program is installed.
+Catalog add_installed(Catalog found, const std::vector<InstalledModel>& installed, const RecipeTable& recipes);
 
 }  // namespace corral::models
