@@ -10,10 +10,11 @@
 #include "engine/media/media_header.h"
 #include "engine/values/errors.h"
 #include "engine_server/errors.h"
-#include "engine_server/preparation/base64.h"
 #include "json/peek.h"
 #include "json/writer.h"
+#include "protocol/base64.h"
 #include "protocol/errors.h"
+#include "protocol/media.h"
 
 namespace corral::engine_server {
 namespace {
@@ -49,10 +50,10 @@ Result<MediaFile> read_file(std::string_view data, std::string param) {
     data.remove_prefix(comma + 1);
   }
   const auto limit = engine::MediaLimits().bytes;
-  if (data.size() / 4 * 3 > limit)
-    return bad(param, fmt::format("the file has {} bytes: at most {} are allowed", data.size() / 4 * 3, limit));
-  auto bytes = from_base64(data);
-  if (!bytes) return bad(param, "the data are no valid base64");
+  const auto size = protocol::base64_size(data);
+  if (size > limit) return bad(param, fmt::format("the file has {} bytes: at most {} are allowed", size, limit));
+  auto bytes = protocol::from_base64(data);
+  if (!bytes) return bad(param, fmt::format("is no valid base64: it {}", protocol::base64_fault(data)));
   return MediaFile{std::move(*bytes), std::move(param)};
 }
 
@@ -108,8 +109,8 @@ class Extraction {
   void take_part(View part, std::string_view type, std::string param) {
     const auto value = part.find(type);
     Result<MediaFile> file;
-    if (files_.size() == kMaxMedia) {
-      file = bad(param, fmt::format("a request can have at most {} pictures and sounds", kMaxMedia));
+    if (files_.size() == protocol::kMaxMedia) {
+      file = bad(param, fmt::format("a request can have at most {} pictures and sounds", protocol::kMaxMedia));
     } else if (type == "image_url") {
       const auto url = value.is_object() ? value.find("url").as_string() : value.as_string();
       if (!facts_.vision) {
@@ -146,12 +147,16 @@ std::unexpected<Error> unusable(const MediaFile& file, Error error) {
   return std::unexpected(std::move(error));
 }
 
+engine::MediaBytes bytes_of(const MediaFile& file) {
+  return {reinterpret_cast<const std::uint8_t*>(file.bytes.data()), file.bytes.size()};
+}
+
 Result<> add_file(const engine::InferenceEngine& service, const MediaFile& file, MediaPrompt& prompt) {
   if (!service.has_weights()) {
-    if (auto header = engine::read_media_header(file.bytes); !header) return unusable(file, std::move(header.error()));
+    if (auto header = engine::read_media_header(bytes_of(file)); !header) return unusable(file, std::move(header.error()));
     return {};
   }
-  auto parts = service.read_media(file.bytes);
+  auto parts = service.read_media(bytes_of(file));
   if (!parts) return unusable(file, std::move(parts.error()));
   for (auto& part : *parts) {
     prompt.tokens.insert(prompt.tokens.end(), part.tokens.begin(), part.tokens.end());

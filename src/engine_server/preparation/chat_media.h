@@ -2,7 +2,6 @@
 // the template has left their markers. Prompts have the same tokens as those of llama-server.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,11 +15,8 @@
 
 namespace corral::engine_server {
 
-// Of one request.
-inline constexpr std::size_t kMaxMedia = 64;
-
 struct MediaFile {
-  std::vector<std::uint8_t> bytes;
+  std::string bytes;
   std::string param;  // the field that has it: "messages[0].content[1].image_url"
 };
 

@@ -8,6 +8,7 @@
 #include "engine_server/errors.h"
 #include "engine_server/test_support.h"
 #include "protocol/errors.h"
+#include "protocol/media.h"
 
 namespace corral::engine_server {
 namespace {
@@ -77,9 +78,9 @@ TEST(ChatMedia, MarkersTakeTheirPlaces) {
             R"({"type":"media_marker","text":"MARK"}]}])");
   EXPECT_FALSE(made.request.has_media);
   ASSERT_EQ(made.files->size(), 2u);
-  EXPECT_EQ(made.files->at(0).bytes, (std::vector<std::uint8_t>{'f', 'o', 'o'}));
+  EXPECT_EQ(made.files->at(0).bytes, "foo");
   EXPECT_EQ(made.files->at(0).param, "messages[1].content[1].image_url");
-  EXPECT_EQ(made.files->at(1).bytes, (std::vector<std::uint8_t>{'b', 'a', 'r'}));
+  EXPECT_EQ(made.files->at(1).bytes, "bar");
   EXPECT_EQ(made.files->at(1).param, "messages[1].content[3].image_url");
 }
 
@@ -88,7 +89,7 @@ TEST(ChatMedia, SoundsHaveNoUrl) {
       taken(R"([{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"Zm9v","format":"wav"}}]}])",
             for_sound());
   ASSERT_TRUE(made.files) << made.files.error().message;
-  EXPECT_EQ(made.files->at(0).bytes, (std::vector<std::uint8_t>{'f', 'o', 'o'}));
+  EXPECT_EQ(made.files->at(0).bytes, "foo");
 }
 
 TEST(ChatMedia, RefusalsNameThePart) {
@@ -97,7 +98,7 @@ TEST(ChatMedia, RefusalsNameThePart) {
   EXPECT_EQ(refusal(R"({"type":"image_url","image_url":{"url":"data:image/png,abc"}})"),
             "'messages[0].content[1].image_url': a data URL must have its data in base64: data:image/png;base64,...");
   EXPECT_EQ(refusal(R"({"type":"image_url","image_url":{"url":"data:image/png;base64,a!"}})"),
-            "'messages[0].content[1].image_url': the data are no valid base64");
+            "'messages[0].content[1].image_url': is no valid base64: it has '!' at position 1");
   EXPECT_EQ(refusal(R"({"type":"input_audio","input_audio":{"data":"Zm9v"}})"),
             "'messages[0].content[1].input_audio' is a sound, but this model takes pictures and text only: remove it");
   EXPECT_EQ(refusal(R"({"type":"image_url","image_url":{"url":"data:;base64,Zm9v"}})", for_sound()),
@@ -107,9 +108,9 @@ TEST(ChatMedia, RefusalsNameThePart) {
   EXPECT_EQ(refusal(R"({"type":"image_url","image_url":{"url":"data:;base64,Zm9v"}})", {}),
             "'messages' must be text for this model: remove images and audio");
   std::string many;
-  for (std::size_t i = 0; i <= kMaxMedia; ++i)
+  for (std::size_t i = 0; i <= protocol::kMaxMedia; ++i)
     many += std::string(i == 0 ? "" : ",") + R"({"type":"image_url","image_url":{"url":"data:;base64,Zm9v"}})";
-  EXPECT_EQ(refusal(many), "'messages[0].content[65].image_url': a request can have at most 64 pictures and sounds");
+  EXPECT_EQ(refusal(many), "'messages[0].content[33].image_url': a request can have at most 32 pictures and sounds");
 }
 
 // --- whole requests ---
