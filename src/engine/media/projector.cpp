@@ -10,12 +10,12 @@
 #include <llama.h>
 #include <mtmd-helper.h>
 #include <mtmd.h>
-#include <webp/decode.h>
 
 #include "base/log.h"
 #include "engine/llama/context_params.h"
 #include "engine/llama/devices.h"
 #include "engine/llama/llama_log.h"
+#include "engine/media/media_decoder.h"
 #include "engine/values/errors.h"
 
 namespace corral::engine {
@@ -55,10 +55,6 @@ Result<mtmd_context_params> params_of(const EngineLoadOptions& options, std::int
   return params;
 }
 
-struct FreeBitmap {
-  void operator()(mtmd_bitmap* bitmap) const { mtmd_bitmap_free(bitmap); }
-};
-using Bitmap = std::unique_ptr<mtmd_bitmap, FreeBitmap>;
 struct FreeChunks {
   void operator()(mtmd_input_chunks* chunks) const { mtmd_input_chunks_free(chunks); }
 };
@@ -74,35 +70,6 @@ struct ProjectorPiece final : MediaPiece {
         chunk(std::move(from)) {}
   const Chunk chunk;
 };
-
-Bitmap decode_webp(MediaBytes file) {
-  struct FreePixels {
-    void operator()(std::uint8_t* pixels) const { WebPFree(pixels); }
-  };
-  int width = 0, height = 0;
-  const std::unique_ptr<std::uint8_t, FreePixels> pixels(WebPDecodeRGB(file.data(), file.size(), &width, &height));
-  if (!pixels || width <= 0 || height <= 0) return nullptr;
-  return Bitmap(mtmd_bitmap_init(static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(height), pixels.get()));
-}
-
-Bitmap decode_other(const mtmd_context* context, MediaBytes file) {
-  // What is no picture could be a video, for which a libmtmd of the system may run ffmpeg: it finds none.
-  mtmd_helper_init_opt options = mtmd_helper_init_opt_default();
-  options.video_params.ffmpeg_bin_dir = "/dev/null";
-  const mtmd_helper_bitmap_wrapper made =
-      mtmd_helper_bitmap_init_from_buf(context, file.data(), file.size(), false, options);
-  if (made.video_ctx != nullptr) mtmd_helper_video_free(made.video_ctx);
-  return Bitmap(made.bitmap);
-}
-
-// nullptr: the file is damaged.
-Bitmap decode(const mtmd_context* context, MediaBytes file, const MediaHeader& header) {
-  if (is_sound(header.format)) return decode_other(context, plain_sound(file, header.format));
-  Bitmap bitmap = header.format == MediaFormat::webp ? decode_webp(file) : decode_other(context, file);
-  const bool expected =
-      bitmap && mtmd_bitmap_get_nx(bitmap.get()) == header.width && mtmd_bitmap_get_ny(bitmap.get()) == header.height;
-  return expected ? std::move(bitmap) : nullptr;
-}
 
 Sha256 hash_of(MediaBytes file) {
   return sha256({std::string_view(reinterpret_cast<const char*>(file.data()), file.size())});
@@ -181,7 +148,7 @@ Result<std::vector<MediaPart>> Projector::read(MediaBytes file) const {
   const bool sound = is_sound(header->format);
   if (sound ? !kinds_.sound : !kinds_.vision)
     return fail(errc::unsupported, sound ? "this model takes no sounds" : "this model takes no pictures");
-  const Bitmap bitmap = decode(context_.get(), file, *header);
+  const Bitmap bitmap = decode_media(context_.get(), file, *header);
   if (!bitmap)
     return fail(errc::invalid_argument, fmt::format("the {} file can't be decoded", to_string(header->format)));
 
