@@ -2,9 +2,6 @@
 #   CORRAL_CPU_VARIANT    the one CPU variant to build; empty: all
 #   CORRAL_SLIM_COMMON    of llama-common only what corral uses
 #   CORRAL_PACKAGE        without symbols and paths of this machine
-# Always: libmtmd without videos, for which it would run ffmpeg on what a client sends.
-
-set(MTMD_VIDEO OFF CACHE BOOL "" FORCE)
 
 if(CORRAL_PACKAGE)
   foreach(folder IN ITEMS "${CMAKE_BINARY_DIR}" "${CMAKE_SOURCE_DIR}")

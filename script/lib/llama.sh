@@ -61,8 +61,7 @@ cpu_variants() {  # cpu_variants SOURCE
 
 build() {  # build STAGE TARGET...
   local stage=$1; shift
-  # Folders of earlier versions of this script have no libmtmd or not its headers.
-  [ -e "$llama_prefix/.$stage" ] && [ -e "$llama_prefix/bin/libmtmd.so" ] && [ -e "$llama_prefix/include/mtmd.h" ] && return
+  [ -e "$llama_prefix/.$stage" ] && return
   local src; src=$(fetch_source)
   local dir=$llama_prefix/build
   local launcher=()
