@@ -1,138 +1,19 @@
 // Pictures in sessions, with real projectors: what libmtmd and libllama make of them by hand is the reference.
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <llama.h>
-#include <mtmd-helper.h>
-#include <mtmd.h>
 
 #include "engine/fit/memory_estimate.h"
-#include "engine/test_pictures.h"
-#include "engine/test_support.h"
+#include "engine/test_vision.h"
 #include "engine/values/errors.h"
 
 namespace corral::engine::test {
 namespace {
 
-constexpr std::uint32_t kCells = test_models::kPictureTokens;
-
-struct Case {
-  const char* model;
-  const char* projector;
-};
-
-struct Prompt {
-  std::vector<Token> tokens;
-  std::vector<MediaSpan> media;
-
-  Prompt& text(const std::vector<Token>& more) {
-    tokens.insert(tokens.end(), more.begin(), more.end());
-    return *this;
-  }
-  Prompt& picture(const InferenceEngine& engine, const std::vector<std::uint8_t>& file) {
-    auto parts = engine.read_media(file);
-    EXPECT_TRUE(parts) << parts.error().message;
-    for (auto& part : *parts) {
-      text(part.tokens);
-      if (!part.piece) continue;
-      media.push_back({.begin = static_cast<std::uint32_t>(tokens.size()), .piece = part.piece});
-      append_media_tokens(*part.piece, tokens);
-    }
-    return *this;
-  }
-};
-
-SessionId session_with(InferenceEngine& engine, const Prompt& prompt, const SessionOptions& options = {}) {
-  const auto session = engine.create_session(prompt.tokens, options, prompt.media);
-  EXPECT_TRUE(session) << session.error().message;
-  return *session;
-}
-
-// Greedy, with the likeliest tokens of each step.
-GenerateOptions listed(std::uint32_t max_new_tokens) {
-  GenerateOptions options = endless(max_new_tokens);
-  options.n_probs = 2;
-  return options;
-}
-
-// Equal tokens, or equal ones up to a tie: passes of another size round differently (Reference).
-::testing::AssertionResult same_up_to_ties(const std::vector<Token>& tokens, const Answer& expected) {
-  const auto [at, other] = std::ranges::mismatch(tokens, expected.tokens);
-  if (at == tokens.end() && other == expected.tokens.end()) return ::testing::AssertionSuccess();
-  if (at == tokens.end() || other == expected.tokens.end()) return ::testing::AssertionFailure() << "not as many";
-  const auto place = static_cast<std::size_t>(at - tokens.begin());
-  const auto& top = expected.logprobs.at(place).top;
-  constexpr float kTie = 0.02f;
-  if (top.size() > 1 && top[0].logprob - top[1].logprob < kTie && *at == top[1].token)
-    return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << "token " << place << " is " << *at << ", not " << *other;
-}
-
-class Vision : public ::testing::TestWithParam<Case> {
- protected:
-  EngineLoadOptions options() const {
-    EngineLoadOptions options = load_options(GetParam().model);
-    options.mmproj = projector;
-    return options;
-  }
-  // The greedy continuation of `before`, the picture and `after`, by libmtmd's own helpers.
-  std::vector<Token> by_hand(const std::vector<Token>& before, const std::vector<std::uint8_t>& file,
-                             const std::vector<Token>& after, std::uint32_t count) const {
-    EXPECT_TRUE(load_backends());
-    llama_model* const model =
-        llama_model_load_from_file(model_path(GetParam().model).c_str(), llama_model_default_params());
-    llama_context_params params = llama_context_default_params();
-    params.n_ctx = params.n_batch = params.n_ubatch = 512;
-    params.n_threads = params.n_threads_batch = 1;
-    llama_context* const context = llama_init_from_model(model, params);
-    mtmd_context_params how = mtmd_context_params_default();
-    how.use_gpu = false;
-    how.n_threads = 1;
-    mtmd_context* const projecting = mtmd_init_from_file(projector.c_str(), model, how);
-    EXPECT_NE(projecting, nullptr);
-    mtmd_bitmap* const bitmap =
-        mtmd_helper_bitmap_init_from_buf(projecting, file.data(), file.size(), false, mtmd_helper_init_opt_default())
-            .bitmap;
-    const mtmd_input_part part{.text = nullptr, .bitmap = bitmap};
-    const mtmd_input_part* const parts[] = {&part};
-    mtmd_input_chunks* const chunks = mtmd_input_chunks_init();
-    EXPECT_EQ(mtmd_tokenize_from_parts(projecting, chunks, parts, 1, false), 0);
-    llama_pos past = 0;
-    const auto take = [&](std::vector<Token> tokens) {
-      EXPECT_EQ(llama_decode(context, llama_batch_get_one(tokens.data(), static_cast<std::int32_t>(tokens.size()))), 0);
-      past += static_cast<llama_pos>(tokens.size());
-    };
-    take(before);
-    EXPECT_EQ(mtmd_helper_eval_chunks(projecting, context, chunks, past, 0, 512, false, &past), 0);
-    take(after);
-    std::vector<Token> answer;
-    const std::int32_t n_vocab = llama_vocab_n_tokens(llama_model_get_vocab(model));
-    while (answer.size() < count) {
-      const float* const logits = llama_get_logits_ith(context, -1);
-      Token best = 0;
-      for (Token token = 1; token < n_vocab; ++token) {
-        if (logits[token] > logits[best]) best = token;
-      }
-      answer.push_back(best);
-      take({best});
-    }
-    mtmd_input_chunks_free(chunks);
-    mtmd_bitmap_free(bitmap);
-    mtmd_free(projecting);
-    llama_free(context);
-    llama_model_free(model);
-    return answer;
-  }
-
-  const std::string projector = projector_path(GetParam().projector);
-};
-INSTANTIATE_TEST_SUITE_P(Projectors, Vision,
-                         ::testing::Values(Case{"tiny-llama", "mlp"}, Case{"tiny-gemma3", "gemma3"}),
-                         [](const auto& run) { return std::string(run.param.projector); });
+INSTANTIATE_TEST_SUITE_P(Projectors, Vision, ::testing::ValuesIn(kVisionCases), name_of);
 
 TEST_P(Vision, APictureIsTokensOfThePrompt) {
   const auto engine = load(options());
@@ -142,13 +23,15 @@ TEST_P(Vision, APictureIsTokensOfThePrompt) {
   Prompt prompt;
   prompt.text(before).picture(*engine, picture(100, 60)).text(after);
   ASSERT_EQ(prompt.media.size(), 1u);
-  EXPECT_EQ(prompt.media[0].piece->cells, kCells);
+  const std::uint32_t cells = prompt.media[0].piece->cells;
+  EXPECT_EQ(cells, mrope() ? 6 * 4 : kPictureCells);
+  EXPECT_EQ(prompt.media[0].piece->positions(), mrope() ? 6 : kPictureCells);
   const Answer answer = generate(*engine, session_with(*engine, prompt), endless(24));
   EXPECT_EQ(answer.finish.reason, FinishReason::length);
   EXPECT_EQ(answer.finish.usage.prompt_tokens, prompt.tokens.size());
   EXPECT_EQ(answer.tokens, by_hand(before, picture(100, 60), after, 24));
   EXPECT_EQ(engine->stats().media->encoded, 1u);
-  EXPECT_EQ(engine->stats().total().media_tokens, kCells);
+  EXPECT_EQ(engine->stats().total().media_tokens, cells);
 }
 
 TEST_P(Vision, AnotherPictureGivesAnotherAnswer) {
@@ -173,12 +56,12 @@ TEST_P(Vision, ASeenPictureIsNotEncodedAgain) {
   again.text(some_tokens(20)).picture(*engine, picture(64, 64)).text(some_tokens(10, 3));
   const Answer second = generate(*engine, session_with(*engine, again), endless(8));
   EXPECT_EQ(second.finish.usage.cached_tokens, prompt.tokens.size() - 10);
-  EXPECT_EQ(engine->stats().total().media_tokens, kCells);
+  EXPECT_EQ(engine->stats().total().media_tokens, kPictureCells);
   // Elsewhere its cells are computed anew, from the same embeddings.
   Prompt elsewhere;
   elsewhere.text(some_tokens(5, 4)).picture(*engine, picture(64, 64)).text(some_tokens(10, 3));
   generate(*engine, session_with(*engine, elsewhere), endless(8));
-  EXPECT_EQ(engine->stats().total().media_tokens, 2 * kCells);
+  EXPECT_EQ(engine->stats().total().media_tokens, 2 * kPictureCells);
   EXPECT_EQ(engine->stats().media->encoded, 1u);
 }
 
@@ -258,6 +141,7 @@ TEST_P(Vision, AContextShiftDropsWholePictures) {
   go_on.shift = ContextShift{.keep = 22};
   const Answer answer = generate(*engine, session_with(*engine, prompt, small), go_on);
   // A model whose memory can't shift ends instead.
+  if (mrope()) EXPECT_EQ(answer.finish.reason, FinishReason::context_full);
   if (answer.finish.reason == FinishReason::context_full) return;
   EXPECT_EQ(answer.finish.reason, FinishReason::length);
   EXPECT_GT(answer.finish.discarded, 0u);

@@ -49,12 +49,15 @@ inline std::vector<std::uint8_t> picture(std::uint32_t width, std::uint32_t heig
   return file;
 }
 
-// A projector for tiny-llama ("mlp") or tiny-gemma3 ("gemma3"), in the test's temporary folder.
+// A projector for tiny-llama ("mlp"), tiny-gemma3 ("gemma3") or tiny-qwen2vl ("qwen2vl"), in the test's temporary
+// folder.
 inline std::string projector_path(const std::string& kind, const test_models::ProjectorShape& shape = {}) {
   const std::string name = "mmproj-" + kind + "-" + std::to_string(shape.projected);
   const std::string path = ::testing::TempDir() + name + "-" + std::to_string(getpid()) + ".gguf";
-  const auto model = kind == "gemma3" ? test_models::make_gemma3_projector(name, name, shape, 1)
-                                      : test_models::make_llava_projector(name, name, shape, 1);
+  const auto make = kind == "gemma3"    ? test_models::make_gemma3_projector
+                    : kind == "qwen2vl" ? test_models::make_qwen2vl_projector
+                                        : test_models::make_llava_projector;
+  const auto model = make(name, name, shape, 1);
   test_models::write_gguf(path, model.metadata, model.tensors);
   return path;
 }

@@ -40,7 +40,7 @@ const contents = {
   "the same twice": [image(picture(64, 64, 5)), text("and"), image(picture(64, 64, 5))],
 };
 
-for (const [ours, theirs] of [["tiny-vision", "tiny-llama"], ["tiny-siglip", "tiny-gemma3"]]) {
+for (const [ours, theirs] of [["tiny-vision", "tiny-llama"], ["tiny-siglip", "tiny-gemma3"], ["tiny-mrope", "tiny-qwen2vl"]]) {
   test(`${ours} says what llama-server says`, () => withVision(async (folder) => {
     const projector = join(folder, `mmproj-${ours}.gguf`);
     const [server, reference] = await Promise.all([

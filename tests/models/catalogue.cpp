@@ -127,6 +127,7 @@ std::vector<Recipe> small_models() {
   all.push_back({.name = "tiny-gap", .type = "llm", .make = [=](const Sources& from) {
                    return make_decoder("tiny-gap", "Tiny Gap", llama, with_gap_tokens(from.bpe), from.seed);
                  }});
+  all.push_back(decoder("tiny-qwen2vl", "Tiny Qwen2-VL", {.architecture = "qwen2vl", .matrices = GGML_TYPE_F32}));
   return all;
 }
 
@@ -178,9 +179,10 @@ std::vector<Recipe> pretokenizer_models() {
   return all;
 }
 
-// tiny-llama and tiny-gemma3 under other names, and a projector for each.
+// tiny-llama, tiny-gemma3 and tiny-qwen2vl under other names, and a projector for each.
 std::vector<Recipe> vision_models() {
   const DecoderShape llama{.matrices = GGML_TYPE_F32};
+  const DecoderShape qwen2vl{.architecture = "qwen2vl", .matrices = GGML_TYPE_F32};
   const auto projector = [](const char* name, const char* title, auto make) -> Recipe {
     return {name, "projector", [=](const Sources& from) { return make(name, title, {}, from.seed); }};
   };
@@ -194,7 +196,14 @@ std::vector<Recipe> vision_models() {
        .type = "llm",
        .make =
            [=](const Sources& from) { return make_gemma3("tiny-gemma3", "Tiny SigLIP", llama, from.bpe, from.seed); }},
-      projector("mmproj-tiny-siglip", "Tiny SigLIP Projector", make_gemma3_projector)};
+      projector("mmproj-tiny-siglip", "Tiny SigLIP Projector", make_gemma3_projector),
+      {.name = "tiny-mrope",
+       .type = "llm",
+       .make =
+           [=](const Sources& from) {
+             return make_decoder("tiny-qwen2vl", "Tiny M-RoPE", qwen2vl, from.bpe, from.seed);
+           }},
+      projector("mmproj-tiny-mrope", "Tiny M-RoPE Projector", make_qwen2vl_projector)};
 }
 
 std::vector<Recipe> recipes(Set set) {

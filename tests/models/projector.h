@@ -1,5 +1,5 @@
-// Random projectors for decoders of this width, in two architectures of libmtmd. Both give sixteen embeddings for any
-// picture, of the size of a token's, and what they give depends on every part of the picture.
+// Random projectors for decoders of this width, in three architectures of libmtmd. They give embeddings of the size of
+// a token's, which depend on every part of the picture.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@ struct ProjectorShape {
   std::uint32_t ffn = 64;
   std::uint32_t layers = 2;
 };
+// Of any picture, or of one of 64 x 64 pixels.
 inline constexpr std::uint32_t kPictureTokens = 16;
 
 // LLaVA's: each patch of 14 x 14 pixels becomes an embedding. They see each other as tokens do, from first to last.
@@ -25,5 +26,9 @@ Model make_llava_projector(const std::string& name, const std::string& title, co
 // other.
 Model make_gemma3_projector(const std::string& name, const std::string& title, const ProjectorShape& shape,
                             std::uint64_t seed);
+// Qwen2-VL's: four patches of 8 x 8 pixels become one embedding, so that larger pictures have more of them. Its decoder
+// (qwen2vl) sees them in rows and columns.
+Model make_qwen2vl_projector(const std::string& name, const std::string& title, const ProjectorShape& shape,
+                             std::uint64_t seed);
 
 }  // namespace corral::test_models

@@ -264,7 +264,7 @@ Result<MemoryEstimate> estimate_model(const EngineLoadOptions& options, std::uin
   sum.estimate().devices.front().compute += row * rows * workers;
   for (const LoraAdapter& lora : options.loras) add_adapter((*model)->handle(), lora.path, sum);
   if (maps_file((*model)->handle(), options)) add_mapping(**model, sum.estimate());
-  if (!options.mmproj.empty() && takes_projector(**model)) {
+  if (!options.mmproj.empty()) {
     if (auto added = add_projector(options, sum); !added) return std::unexpected(std::move(added.error()));
   }
   // Last, since it takes memory.

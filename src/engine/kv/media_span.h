@@ -3,6 +3,7 @@
 // pseudo token is no token of any vocabulary and is never computed: its cell is computed from an embedding.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,6 +16,10 @@
 
 namespace corral::engine {
 
+// The position of a cell, for models that rotate positions in several dimensions (M-RoPE): time, row, column, and one
+// of the model's own.
+using CellPosition = std::array<std::uint32_t, 4>;
+
 // A part of a picture or sound that is encoded as a whole. Immutable; the encoder adds what it needs.
 struct MediaPiece {
   MediaPiece(Sha256 hash, std::uint32_t cell_count, bool in_one_pass)
@@ -22,6 +27,13 @@ struct MediaPiece {
   virtual ~MediaPiece() = default;
   MediaPiece(const MediaPiece&) = delete;
   MediaPiece& operator=(const MediaPiece&) = delete;
+
+  // With M-RoPE: how far it moves the position of the next token, at least 1 and at most `cells`; and the position of a
+  // cell, if that of the first one is `begin`. The defaults are for pieces whose cells follow each other as tokens do.
+  virtual std::uint32_t positions() const { return cells; }
+  virtual CellPosition position(std::uint32_t cell, std::uint32_t begin) const {
+    return {begin + cell, begin + cell, begin + cell, begin + cell};
+  }
 
   const Sha256 id;            // of the file, the place in it and the projector
   const std::uint32_t cells;  // at least 1

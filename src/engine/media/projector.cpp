@@ -11,7 +11,6 @@
 #include <mtmd-helper.h>
 #include <mtmd.h>
 
-#include "base/log.h"
 #include "engine/llama/context_params.h"
 #include "engine/llama/devices.h"
 #include "engine/llama/llama_log.h"
@@ -68,6 +67,17 @@ struct ProjectorPiece final : MediaPiece {
   ProjectorPiece(Sha256 hash, Chunk from, bool in_one_pass)
       : MediaPiece(hash, static_cast<std::uint32_t>(mtmd_input_chunk_get_n_tokens(from.get())), in_one_pass),
         chunk(std::move(from)) {}
+
+  std::uint32_t positions() const override {
+    return static_cast<std::uint32_t>(mtmd_input_chunk_get_n_pos(chunk.get()));
+  }
+  CellPosition position(std::uint32_t cell, std::uint32_t begin) const override {
+    const mtmd_image_tokens* const picture = mtmd_input_chunk_get_tokens_image(chunk.get());
+    if (picture == nullptr) return MediaPiece::position(cell, begin);
+    const mtmd_decoder_pos at = mtmd_image_tokens_get_decoder_pos(picture, static_cast<llama_pos>(begin), cell);
+    return {at.t, at.y, at.x, at.z};
+  }
+
   const Chunk chunk;
 };
 
@@ -82,11 +92,6 @@ void Projector::Free::operator()(mtmd_context* context) const { mtmd_free(contex
 Result<> check_projector(const std::string& path) {
   if (auto there = Model::check_file(path); !there) return std::unexpected(of_projector(std::move(there.error())));
   return {};
-}
-
-bool takes_projector(const Model& model) {
-  const auto rope = llama_model_rope_type(model.handle());
-  return rope == LLAMA_ROPE_TYPE_NONE || rope == LLAMA_ROPE_TYPE_NORM || rope == LLAMA_ROPE_TYPE_NEOX;
 }
 
 MediaKinds media_kinds(const std::string& path) {
@@ -115,13 +120,6 @@ std::vector<std::pair<ggml_backend_dev_t, std::uint64_t>> projector_memory(const
 Result<std::unique_ptr<Projector>> Projector::load(std::shared_ptr<const Model> model,
                                                    const EngineLoadOptions& options) {
   if (auto there = check_projector(options.mmproj); !there) return std::unexpected(std::move(there.error()));
-  if (!takes_projector(*model)) {
-    log::warning("engine",
-                 "'{}' takes text only: the engine can't give pictures to models with M-RoPE yet, so '{}' "
-                 "isn't loaded",
-                 options.path, options.mmproj);
-    return nullptr;
-  }
   share_log();
   auto params = params_of(options, compute_threads(*model, options));
   if (!params) return std::unexpected(std::move(params.error()));

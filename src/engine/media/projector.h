@@ -31,8 +31,7 @@ struct MediaKinds {
 
 class Projector {
  public:
-  // Loads EngineLoadOptions::mmproj. nullptr: the model rotates positions in several dimensions (M-RoPE), and goes
-  // without; the log has a warning. Errors, all of "mmproj": file_not_found, load_failed (also of another model's
+  // Loads EngineLoadOptions::mmproj. Errors, all of "mmproj": file_not_found, load_failed (also of another model's
   // projector), out_of_memory.
   static Result<std::unique_ptr<Projector>> load(std::shared_ptr<const Model> model, const EngineLoadOptions& options);
   ~Projector();
@@ -64,8 +63,6 @@ class Projector {
 
 // The file exists. Errors: file_not_found.
 Result<> check_projector(const std::string& path);
-// Whether the model can use a projector.
-bool takes_projector(const Model& model);
 // What a projector's file takes, without its load; neither: it can't be read.
 MediaKinds media_kinds(const std::string& path);
 // Path, size and time of the file.

@@ -236,7 +236,6 @@ Result<> InferenceEngine::Impl::load_projector() {
   if (options.mmproj.empty() || facts.kind != ModelKind::generative) return {};
   auto loaded = Projector::load(model, options);
   if (!loaded) return std::unexpected(explain_failure(loaded.error(), options, read_host_memory()));
-  if (!*loaded) return {};
   projector = std::move(*loaded);
   facts.vision = projector->kinds().vision;
   facts.sound = projector->kinds().sound;
@@ -340,7 +339,7 @@ Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load_without_weights(E
   facts.n_batch = params->n_batch;
   facts.workers = worker_count(impl->options);
   facts.max_sequences = impl->options.max_sequences;
-  if (!impl->options.mmproj.empty() && facts.kind == ModelKind::generative && takes_projector(**model)) {
+  if (!impl->options.mmproj.empty() && facts.kind == ModelKind::generative) {
     const MediaKinds kinds = media_kinds(impl->options.mmproj);
     facts.vision = kinds.vision;
     facts.sound = kinds.sound;

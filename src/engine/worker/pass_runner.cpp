@@ -48,7 +48,7 @@ std::uint32_t fill_media_batch(Pass& pass, Batch& batch, std::vector<std::uint64
   const MediaSpan& span = *session.next_media();
   const std::size_t width = span.rows->size() / span.piece->cells;
   batch.clear();
-  batch.take_embeddings(span.rows->data() + width * (session.in_cache - span.begin), span.piece->both_ways);
+  batch.take_embeddings(span.rows->data() + width * (session.in_cache - span.begin), span);
   item.row = -1;
   for (std::uint32_t i = 0; i < item.tokens; ++i)
     batch.add(session.history[session.in_cache + i], session.in_cache + i, session.sequence, false);
