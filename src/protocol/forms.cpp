@@ -30,7 +30,7 @@ constexpr auto kTranscriptionForm = std::to_array<FormField>({
 });
 
 constexpr std::string_view kFileSchema = R"({"type":"string","format":"binary"})";
-constexpr std::string_view kImageFormats = "png, jpeg or webp, at most 16 MiB";
+constexpr std::string_view kImageFormats = "png, jpeg or webp in colours, at most 16 MiB";
 
 constexpr auto kEditFiles = std::to_array<FormField>({
     {"image", kFileSchema, "a file; as `image[]` up to 16 of them", kImageFormats, true},

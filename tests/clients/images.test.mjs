@@ -1,4 +1,5 @@
-// The official OpenAI client's images, made by a program that plays stable-diffusion.cpp's server.
+// The official OpenAI client's images, made by a program that plays stable-diffusion.cpp's server. sd-server.test.mjs
+// asks the program itself.
 import assert from "node:assert/strict";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { after, before, test } from "node:test";
@@ -64,7 +65,9 @@ test("an image is made of a prompt, with the parameters of the program", async (
     negative_prompt: 'rain "</>',
     sample_params: { sample_steps: 7, sample_method: "euler_a", guidance: { txt_cfg: 1.5 } },
   });
-  assert.equal(asked.model, undefined);
+  assert.equal(asked.seed, 11);
+  assert.equal(asked.steps, 7);
+  assert.deepEqual(asked.sent, ["prompt", "n", "size"]);
   assert.equal(asked.words[asked.words.indexOf("-m") + 1], externals.path("sd.safetensors"));
   assert.equal(asked.words[asked.words.indexOf("--vae") + 1], externals.path("vae.safetensors"));
   assert.deepEqual(asked.words.slice(-2), ["--steps", "4"]);
@@ -73,16 +76,31 @@ test("an image is made of a prompt, with the parameters of the program", async (
 
 test("without a seed each image is another one, and OpenAI's names mean this model", async () => {
   const answer = await client.images.generate({ model: "dall-e-3", prompt: "a horse" });
-  assert.equal(got(image_of(answer.data[0])).extra.seed, -1);
-  const unnamed = await server.post("/api/v1/images/generations", { prompt: "a horse" });
+  const unnamed = await server.post("/api/v1/images/generations", { prompt: "a horse", seed: -1 });
   assert.equal(unnamed.status, 200);
+  const [first, second] = [answer, unnamed.body].map(({ data }) => got(image_of(data[0])));
+  assert.ok(first.extra.seed >= 0 && second.extra.seed >= 0, "the program would use the clock");
+  assert.notEqual(first.seed, second.seed);
+  assert.equal(first.steps, 4, "the program's own default");
+});
+
+test("formats and sizes are those of the program's images", async () => {
+  for (const format of ["png", "jpeg", "webp"]) {
+    const answer = await client.images.generate({ model: "painter", prompt: "a horse", output_format: format, size: "72x136" });
+    assert.equal(answer.output_format, format);
+    assert.equal(answer.size, "128x192");
+  }
+  const image = await toFile(png, "in.png", { type: "image/png" });
+  const refused = await client.images.edit({ model: "painter", prompt: "a hat", image, output_format: "webp" }).catch((error) => error);
+  assert.equal(refused.status, 400);
+  assert.match(refused.message, /must be one of \[png, jpeg\]/);
 });
 
 test("several images, also of a program that makes one at once", async () => {
-  for (const at_most of [undefined, 1]) {
+  for (const [n, at_most] of [[3], [3, 1], [10]]) {
     writeFileSync(externals.path("sd-server.json"), JSON.stringify({ hold, log, at_most }));
-    const answer = await client.images.generate({ model: "painter", prompt: "horses", n: 3, seed: 5 });
-    assert.deepEqual(answer.data.map((item) => got(image_of(item)).seed), [5, 6, 7]);
+    const answer = await client.images.generate({ model: "painter", prompt: "horses", n, seed: 5 });
+    assert.deepEqual(answer.data.map((item) => got(image_of(item)).seed), Array.from({ length: n }, (_, i) => 5 + i));
   }
   writeFileSync(externals.path("sd-server.json"), JSON.stringify({ hold, log }));
 });
@@ -103,7 +121,7 @@ test("a URL leads to the image, without a key, and to nothing else", async () =>
   assert.equal(other.body.error.code, "image_not_found");
 });
 
-const png = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII=", "base64");
+const png = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGOoCNAAAAI0APHlrLKsAAAAAElFTkSuQmCC", "base64");
 
 test("an image is edited, with a mask, and varied", async () => {
   const image = () => toFile(png, "in.png", { type: "image/png" });
@@ -112,10 +130,11 @@ test("an image is edited, with a mask, and varied", async () => {
   const asked = got(image_of(edited.data[0]));
   assert.equal(asked.path, "/v1/images/edits");
   assert.equal(asked.prompt, "with a hat");
-  assert.deepEqual(asked.files, { image: png.length, mask: png.length });
-  assert.equal(asked.size, "256x256");
+  assert.deepEqual(asked.files, { read: 1, unread: 0, mask: true });
+  assert.equal(edited.size, "256x256");
   const several = await client.images.edit({ model: "painter", prompt: "together", image: [await image(), await image()] });
-  assert.deepEqual(got(image_of(several.data[0])).files, { "image[]": png.length });
+  assert.deepEqual(got(image_of(several.data[0])).files, { read: 2, unread: 0, mask: false });
+  assert.equal(several.size, "64x64", "as large as the first image, in the model's steps");
   const varied = await client.images.createVariation({ model: "painter", image: await image(), strength: 0.4 });
   const second = got(image_of(varied.data[0]));
   assert.equal(second.path, "/v1/images/edits");
@@ -183,6 +202,10 @@ test("what can't be made is refused before a load, with the field", async () => 
   huge.writeUInt32BE(50_000, 20);
   const bomb = await client.images.createVariation({ model: "painter", image: await toFile(huge, "a.png") }).catch((error) => error);
   assert.match(bomb.message, /50000x50000 pixels/);
+  const grey = Buffer.from(png);
+  grey[25] = 0;
+  const unread = await client.images.createVariation({ model: "painter", image: await toFile(grey, "a.png") }).catch((error) => error);
+  assert.match(unread.message, /shades of grey/);
 });
 
 test("an error of the program is the client's, and a model of another type isn't asked", async () => {

@@ -1,9 +1,10 @@
-// A program that plays sd-server of stable-diffusion.cpp, as its examples/server answers: parameters in a tag of the
-// prompt, one request after another, and no regard for clients that leave. Its images are a png's head with a text of
-// what it got.
+// A program that plays sd-server of stable-diffusion.cpp as its source at 97d2990 answers:
+// parameters in a tag of the prompt, one request after another, and no regard for clients that leave. Its images are
+// the head of a file with a text of what it got: PNG's tEXt, JPEG's comment, or WebP's XMP.
 //   node fake-sd-server.mjs BEHAVIOUR.json WORDS…
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { Refused, asked_by } from "./fake-sd-requests.mjs";
 
 const [file, ...words] = process.argv.slice(2);
 const behaviour = () => JSON.parse(readFileSync(file, "utf8"));
@@ -22,16 +23,31 @@ function png(width, height, text) {
   const head = Buffer.alloc(13);
   head.writeUInt32BE(width, 0);
   head.writeUInt32BE(height, 4);
+  head.set([8, 2], 8);
   const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
   return Buffer.concat([signature, chunk("IHDR", head), chunk("tEXt", Buffer.from(text)), chunk("IEND", Buffer.alloc(0))]);
 }
-
-// The parameters of the first tag; all tags are removed.
-function taken(prompt) {
-  const tag = /<sd_cpp_extra_args>(.*?)<\/sd_cpp_extra_args>/;
-  const found = prompt.match(tag);
-  return { prompt: prompt.replaceAll(new RegExp(tag, "g"), ""), extra: found ? JSON.parse(found[1]) : {} };
+function jpeg(width, height, text) {
+  const comment = Buffer.from([0xff, 0xd8, 0xff, 0xfe, 0, 0]);
+  comment.writeUInt16BE(2 + Buffer.byteLength(text), 4);
+  const frame = Buffer.from([0xff, 0xc0, 0, 11, 8, 0, 0, 0, 0, 3, 0, 0, 0, 0xff, 0xd9]);
+  frame.writeUInt16BE(height, 5);
+  frame.writeUInt16BE(width, 7);
+  return Buffer.concat([comment, Buffer.from(text), frame]);
 }
+function webp(width, height, text) {
+  const head = Buffer.alloc(30);
+  head.write("RIFF", 0);
+  head.write("WEBPVP8X", 8);
+  head[16] = 10;
+  head.writeUIntLE(width - 1, 24, 3);
+  head.writeUIntLE(height - 1, 27, 3);
+  const xmp = Buffer.from(`XMP     ${text}`);
+  xmp.writeUInt32LE(Buffer.byteLength(text), 4);
+  head.writeUInt32LE(22 + xmp.length, 4);
+  return Buffer.concat([head, xmp]);
+}
+const kFormats = { png, jpeg, webp };
 
 let last = Promise.resolve();
 function generated(asked) {
@@ -39,32 +55,17 @@ function generated(asked) {
     log("began");
     process.stderr.write("  |==>      | 1/4 - 1.00s/it\n");
     const images = [];
-    for (let i = 0; i < asked.n; ++i) {
+    const { width, height, format, n, ...got } = asked;
+    for (let i = 0; i < n; ++i) {
       while (existsSync(behaviour().hold)) await sleep(5);
-      const [width, height] = (asked.size || "512x512").split("x").map(Number);
-      const seed = (asked.extra.seed ?? 42) + i;
-      images.push({ b64_json: png(width, height, JSON.stringify({ ...asked, seed, words })).toString("base64") });
+      const text = JSON.stringify({ ...got, seed: asked.seed + i, words });
+      images.push({ b64_json: kFormats[format](width, height, text).toString("base64") });
     }
     log("finished");
     return images.slice(0, behaviour().at_most ?? images.length);
   });
   last = making.catch(() => {});
   return making;
-}
-
-async function asked_by(request, body) {
-  if (request.url === "/v1/images/generations") {
-    const json = JSON.parse(body.toString());
-    return { path: request.url, ...json, n: json.n ?? 1, ...taken(json.prompt ?? ""), files: {} };
-  }
-  const form = await new Response(body, { headers: { "content-type": request.headers["content-type"] } }).formData();
-  const fields = {};
-  const files = {};
-  for (const [name, value] of form) {
-    if (typeof value === "string") fields[name] = value;
-    else files[name] = (await value.arrayBuffer()).byteLength;
-  }
-  return { path: request.url, ...fields, n: Number(fields.n ?? 1), ...taken(fields.prompt ?? ""), files };
 }
 
 async function answer(request, response) {
@@ -75,9 +76,14 @@ async function answer(request, response) {
   if (request.method === "GET") return response.end("Stable Diffusion Server is running");
   const pieces = [];
   for await (const piece of request) pieces.push(piece);
-  const asked = await asked_by(request, Buffer.concat(pieces));
-  if (behaviour().fails) return send(500, { error: behaviour().fails });
-  send(200, { created: 1, data: await generated(asked), output_format: asked.output_format ?? "png" });
+  try {
+    const asked = await asked_by(request, Buffer.concat(pieces), words);
+    if (behaviour().fails) return send(500, { error: behaviour().fails });
+    send(200, { created: 1, data: await generated(asked), output_format: asked.format });
+  } catch (error) {
+    if (error instanceof Refused) return send(400, { error: error.message });
+    send(500, { error: "server_error", message: error.message });
+  }
 }
 
 log("started");

@@ -74,7 +74,7 @@ std::string in_program_words(std::string_view body, const ExternalFormat& words,
   auto theirs = in_their_words(body, *words.descriptor, words.name);
   const bool is_sd =
       words.descriptor->image_requests == ImageRequests::sd_cpp && row != nullptr && row->ask == protocol::Ask::image;
-  return is_sd ? sd_body(theirs) : theirs;
+  return is_sd ? sd_body(theirs, random_seed()) : theirs;
 }
 
 }  // namespace
@@ -145,7 +145,7 @@ class ExternalTargets::Target final : public http::Target {
   async::Task<Result<http::Response>> uploaded(const http::RequestHead& there, std::string_view type,
                                                http::BodySource& form) {
     if (words_->descriptor->image_requests != ImageRequests::sd_cpp) co_return co_await client_.upload(there, form);
-    SdForm theirs(form, type);
+    SdForm theirs(form, type, random_seed());
     auto finding = theirs.find();
     const auto found = co_await std::move(finding);
     if (!found) co_return std::unexpected(found.error());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <random>
 #include <utility>
 
 #include <fmt/format.h>
@@ -53,9 +54,9 @@ class Parameters {
  public:
   explicit Parameters(const Fields& fields) : fields_(fields), out_(text_) {}
 
-  std::string json() {
+  std::string json(std::uint32_t any_seed) {
     out_.begin_object();
-    if (!number("seed", "seed")) out_.field("seed", -1);
+    if (!number("seed", "seed")) out_.field("seed", any_seed);
     text("negative_prompt", "negative_prompt");
     number("strength", "strength");
     out_.key("sample_params").begin_object();
@@ -86,10 +87,10 @@ class Parameters {
 };
 
 // The tag comes first: only the first one counts.
-std::string prompt_of(const Fields& fields) {
+std::string prompt_of(const Fields& fields, std::uint32_t any_seed) {
   const auto found = fields.find("prompt");
   const auto prompt = found == fields.end() ? std::string() : without_tag(found->second);
-  return fmt::format("<{}>{}</{}>{}", kTag, Parameters(fields).json(), kTag, prompt);
+  return fmt::format("<{}>{}</{}>{}", kTag, Parameters(fields).json(any_seed), kTag, prompt);
 }
 
 std::string delimiter_of(std::string_view content_type) {
@@ -103,7 +104,12 @@ std::unexpected<Error> not_a_form() {
 
 }  // namespace
 
-std::string sd_body(std::string_view body) {
+std::uint32_t random_seed() {
+  std::random_device random;
+  return random() >> 1;
+}
+
+std::string sd_body(std::string_view body, std::uint32_t any_seed) {
   const auto peek = json::Peek::open(std::string(body));
   if (!peek || !peek->root().is_object()) return std::string(body);
   Fields fields;
@@ -113,7 +119,7 @@ std::string sd_body(std::string_view body) {
   });
   std::string theirs;
   json::Writer out(theirs);
-  out.begin_object().field("prompt", prompt_of(fields));
+  out.begin_object().field("prompt", prompt_of(fields, any_seed));
   for (const auto name : kPlain) {
     const auto found = fields.find(name);
     if (found == fields.end()) continue;
@@ -124,8 +130,8 @@ std::string sd_body(std::string_view body) {
   return theirs;
 }
 
-SdForm::SdForm(http::BodySource& form, std::string_view content_type)
-    : form_(form), delimiter_(delimiter_of(content_type)) {}
+SdForm::SdForm(http::BodySource& form, std::string_view content_type, std::uint32_t any_seed)
+    : form_(form), delimiter_(delimiter_of(content_type)), any_seed_(any_seed) {}
 
 async::Task<Result<>> SdForm::find() {
   if (delimiter_.empty()) co_return not_a_form();
@@ -174,7 +180,7 @@ std::string SdForm::written(const Fields& fields) const {
   const auto add = [&](std::string_view name, std::string_view value) {
     text += fmt::format("{}\r\nContent-Disposition: form-data; name=\"{}\"\r\n\r\n{}\r\n", boundary, name, value);
   };
-  add("prompt", prompt_of(fields));
+  add("prompt", prompt_of(fields, any_seed_));
   for (const auto name : kPlain) {
     const auto found = fields.find(name);
     if (found != fields.end()) add(name, found->second);

@@ -1,6 +1,7 @@
 // Requests for images in the format of stable-diffusion.cpp's server (ImageRequests::sd_cpp). It has OpenAI's paths,
 // but knows only prompt, n, size, output_format and output_compression. Its own parameters are JSON in a tag of the
-// prompt, so a prompt of a client must not have such a tag. Without `seed` it would make the same image each time.
+// prompt, so a prompt of a client must not have such a tag. It would make the same image for all requests without
+// `seed`, and for all of one second with -1. So corral chooses seeds: `any_seed` is that of a request without one.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +15,18 @@
 
 namespace corral::backends {
 
+// Thread-safe. 31 bits, as those of clients.
+std::uint32_t random_seed();
+
 // A body of images/generations. `body`: a JSON object. Pure.
-std::string sd_body(std::string_view body);
+std::string sd_body(std::string_view body, std::uint32_t any_seed);
 
 // A form of images/edits or images/variations; an edit without a prompt is a variation. Its fields come before its
 // files, which pass as they come.
 class SdForm final : public http::BodySource {
  public:
   // `form` must outlive it.
-  SdForm(http::BodySource& form, std::string_view content_type);
+  SdForm(http::BodySource& form, std::string_view content_type, std::uint32_t any_seed);
 
   // Reads the fields. Errors: those of `form`; bad_value if they are no form, or too large.
   async::Task<Result<>> find();
@@ -39,10 +43,11 @@ class SdForm final : public http::BodySource {
 
   http::BodySource& form_;
   const std::string delimiter_;  // "\r\n--boundary"
-  std::string held_ = "\r\n";    // the bytes so far
-  std::size_t at_ = 0;           // in held_: the delimiter before the next part
-  std::int64_t longer_ = 0;      // change of the length
-  bool is_found_ = false;        // a file or the end follows
+  const std::uint32_t any_seed_;
+  std::string held_ = "\r\n";  // the bytes so far
+  std::size_t at_ = 0;         // in held_: the delimiter before the next part
+  std::int64_t longer_ = 0;    // change of the length
+  bool is_found_ = false;      // a file or the end follows
   std::string given_;
 };
 

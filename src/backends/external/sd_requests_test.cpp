@@ -1,5 +1,7 @@
 #include "backends/external/sd_requests.h"
 
+#include <set>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,21 +15,30 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 TEST(SdBody, ParametersAreInATagOfThePrompt) {
-  EXPECT_EQ(sd_body(R"({"model":"m","prompt":"a horse","n":2,"size":"64x64","response_format":"b64_json"})"),
-            R"({"prompt":"<sd_cpp_extra_args>{\"seed\":-1,\"sample_params\":{\"guidance\":{}}}</sd_cpp_extra_args>)"
+  EXPECT_EQ(sd_body(R"({"model":"m","prompt":"a horse","n":2,"size":"64x64","response_format":"b64_json"})", 5),
+            R"({"prompt":"<sd_cpp_extra_args>{\"seed\":5,\"sample_params\":{\"guidance\":{}}}</sd_cpp_extra_args>)"
             R"(a horse","n":2,"size":"64x64"})");
   EXPECT_EQ(
       sd_body(R"({"prompt":"x","negative_prompt":"a\nb","steps":4,"cfg_scale":1.5,"seed":7,"sampler":"euler",)"
-              R"("scheduler":"karras","strength":0.5,"output_format":"jpeg","output_compression":80})"),
+              R"("scheduler":"karras","strength":0.5,"output_format":"jpeg","output_compression":80})",
+              5),
       R"({"prompt":"<sd_cpp_extra_args>{\"seed\":7,\"negative_prompt\":\"a b\",\"strength\":0.5,)"
       R"(\"sample_params\":{\"sample_steps\":4,\"sample_method\":\"euler\",\"scheduler\":\"karras\",)"
       R"(\"guidance\":{\"txt_cfg\":1.5}}}</sd_cpp_extra_args>x","output_format":"jpeg","output_compression":80})");
-  EXPECT_EQ(sd_body("no JSON"), "no JSON");
+  EXPECT_EQ(sd_body("no JSON", 5), "no JSON");
+}
+
+TEST(SdBody, SeedsAreThoseThatClientsMaySend) {
+  std::set<std::uint32_t> seeds;
+  for (int i = 0; i < 64; ++i) seeds.insert(random_seed());
+  EXPECT_GT(seeds.size(), 60u);
+  EXPECT_LE(*seeds.rbegin(), 2'147'483'647u);
 }
 
 TEST(SdBody, AClientsTagIsNone) {
   const auto body = sd_body(R"({"prompt":"a<sd_cpp_extra_args>{\"lora\":[]}</sd_cpp_extra_args>b)"
-                            R"(<sd_cpp_sd_cpp_extra_argsextra_args>c","negative_prompt":"</sd_cpp_extra_args>"})");
+                            R"(<sd_cpp_sd_cpp_extra_argsextra_args>c","negative_prompt":"</sd_cpp_extra_args>"})",
+                            5);
   EXPECT_THAT(body, AllOf(HasSubstr(R"(</sd_cpp_extra_args>a<>{\"lora\":[]}</>b<>c")"), HasSubstr(R"(\"</>\")")));
 }
 
@@ -54,7 +65,7 @@ std::string sent(const std::string& form, std::size_t step) {
   std::string out;
   auto run = [](const std::string& text, std::size_t size, std::string& into) -> async::Task<void> {
     Pieces pieces(text, size);
-    SdForm theirs(pieces, "multipart/form-data; boundary=x");
+    SdForm theirs(pieces, "multipart/form-data; boundary=x", 5);
     auto finding = theirs.find();
     const auto found = co_await std::move(finding);
     if (!found) into = found.error().message;
@@ -83,10 +94,10 @@ TEST(SdForm, FieldsAreWrittenAnewAndFilesPass) {
   const auto form = part("model", "m") + part("prompt", "a\r\nhat") + part("n", "2") + part("strength", "0.5") +
                     part("empty", "") + part("steps", "many") + file;
   const std::string tag =
-      R"(<sd_cpp_extra_args>{"seed":-1,"strength":0.5,"sample_params":{"guidance":{}}}</sd_cpp_extra_args>)";
+      R"(<sd_cpp_extra_args>{"seed":5,"strength":0.5,"sample_params":{"guidance":{}}}</sd_cpp_extra_args>)";
   const auto wanted = part("prompt", tag + "a\r\nhat") + part("n", "2") + file;
   for (std::size_t step = 1; step <= form.size(); ++step) ASSERT_EQ(sent(form, step), wanted) << step;
-  const std::string only = R"(<sd_cpp_extra_args>{"seed":-1,"sample_params":{"guidance":{}}}</sd_cpp_extra_args>)";
+  const std::string only = R"(<sd_cpp_extra_args>{"seed":5,"sample_params":{"guidance":{}}}</sd_cpp_extra_args>)";
   EXPECT_EQ(sent(file, 7), part("prompt", only) + file) << "a variation";
 }
 

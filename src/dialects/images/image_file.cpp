@@ -17,12 +17,13 @@ std::uint32_t little_endian(std::string_view bytes, std::size_t at, std::size_t 
   return number;
 }
 
-// The signature, then the chunk IHDR, which begins with width and height.
+// The signature, then the chunk IHDR: width, height, bits, and the kind of its colours, of which 0 and 4 are shades.
 ImageFile png(std::string_view head) {
   ImageFile file{.format = "png"};
   if (head.size() < 24 || head.substr(12, 4) != "IHDR") return file;
   file.width = big_endian(head, 16, 4);
   file.height = big_endian(head, 20, 4);
+  file.is_grey = head.size() > 25 && (head[25] == 0 || head[25] == 4);
   return file;
 }
 
@@ -43,6 +44,7 @@ ImageFile jpeg(std::string_view head) {
     if (is_frame(marker)) {
       file.height = big_endian(head, at + 5, 2);
       file.width = big_endian(head, at + 7, 2);
+      file.is_grey = byte_at(head, at + 9) == 1;  // components
       return file;
     }
     const auto length = big_endian(head, at + 2, 2);

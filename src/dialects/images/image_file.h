@@ -1,4 +1,4 @@
-// The format and size of an image, from the first bytes of its file. Pure.
+// The format, size and colours of an image, from the first bytes of its file. Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@ namespace corral::dialects::images {
 struct ImageFile {
   std::string_view format;              // "png", "jpeg", "webp"
   std::uint32_t width = 0, height = 0;  // 0: not in these bytes
+  bool is_grey = false;                 // it has no colours, only shades
 };
 // Nothing: another format.
 std::optional<ImageFile> read_image_file(std::string_view head);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -22,6 +23,9 @@ constexpr std::size_t kMaxFiles = 16;
 constexpr std::uint64_t kLargestFile = 16ull << 20;
 constexpr std::uint64_t kMaxPixels = 32ull << 20;
 constexpr std::uint32_t kLongestSide = 16384;
+// Of results without a `size`. kStep fits all models.
+constexpr double kUsualPixels = 1024 * 1024, kUsualSide = 2048;
+constexpr std::uint32_t kStep = 64;
 
 // Fields that end here: they have no effect, or the server itself does what they say.
 constexpr auto kOwn = std::to_array<std::string_view>(
@@ -134,6 +138,10 @@ Result<> add_file(const FormFile& file, std::string name, Form& out) {
                                        "image",
                                        param, image->width, image->height, kMaxPixels, kLongestSide));
   }
+  // sd-server doesn't read such images, and makes others as if there was none.
+  if (image->is_grey && param != "mask")
+    return bad_file(param,
+                    fmt::format("'{}' is a {} of shades of grey: save it with colours (RGB)", param, image->format));
   out.files.push_back(
       {std::move(name), fmt::format("image.{}", image->format), fmt::format("image/{}", image->format), file.bytes});
   return {};
@@ -161,6 +169,19 @@ Result<> add_files(const Form& form, bool is_edit, Form& out) {
   return mask != nullptr ? add_file(*mask, "mask", out) : Result<>();
 }
 
+std::uint32_t usual_side(double side) {
+  return std::max(kStep, static_cast<std::uint32_t>(std::lround(side / kStep)) * kStep);
+}
+
+// sd-server makes results without `size` as large as the first image, which may have far more pixels than a `size`
+// has. Nothing: it is not that large.
+std::optional<std::string> smaller_size(const ImageFile& image) {
+  const double width = image.width, height = image.height;
+  const double scale = std::min(std::sqrt(kUsualPixels / (width * height)), kUsualSide / std::max(width, height));
+  if (scale >= 1) return std::nullopt;
+  return fmt::format("{}x{}", usual_side(width * scale), usual_side(height * scale));
+}
+
 Result<Canonical> read_form(Form form, const protocol::FieldTable& table, bool is_edit) {
   auto out = std::make_shared<Form>();
   const auto body = body_of(form, table);
@@ -168,6 +189,9 @@ Result<Canonical> read_form(Form form, const protocol::FieldTable& table, bool i
       body, table, [&](std::string_view name, json::View value) { out->fields.emplace_back(name, form_value(value)); });
   if (!asked) return asked;
   if (auto added = add_files(form, is_edit, *out); !added) return std::unexpected(std::move(added.error()));
+  const auto first = read_image_file(out->files.front().bytes->head());
+  const auto size = first && out->find("size") == nullptr ? smaller_size(*first) : std::nullopt;
+  if (size) out->fields.emplace_back("size", *size);
   out->fields.emplace_back("response_format", "b64_json");
   auto facts = std::make_shared<ImagesAsked>(asked_of(*asked));
   facts->is_generation = false;

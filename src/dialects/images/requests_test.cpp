@@ -21,8 +21,10 @@ std::string number(std::uint32_t value) {
   for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<char>(value >> shift & 0xff));
   return bytes;
 }
-std::string png(std::uint32_t width, std::uint32_t height) {
-  return "\x89PNG\r\n\x1a\n" + number(13) + "IHDR" + number(width) + number(height) + std::string("\x08\x06\0\0\0", 5);
+// `colours`: 6 has red, green, blue and transparency; 0 has shades of grey, 4 also transparency.
+std::string png(std::uint32_t width, std::uint32_t height, char colours = 6) {
+  return "\x89PNG\r\n\x1a\n" + number(13) + "IHDR" + number(width) + number(height) + "\x08" + colours +
+         std::string(3, '\0');
 }
 
 class ImageRequestsTest : public testing::Test {
@@ -153,15 +155,41 @@ TEST_F(ImageRequestsTest, FormsAreRefusedWithTheirField) {
             "'mask' is a png whose first 65536 bytes have no width and height: save it again, without metadata");
 }
 
+TEST_F(ImageRequestsTest, AResultOfALargeImageIsSmaller) {
+  const auto size_of = [&](std::uint32_t width, std::uint32_t height, Fields fields = {{"prompt", "x"}}) {
+    const auto asked = read_edit(form(std::move(fields), {{"image", png(width, height)}, {"image[]", png(9000, 8)}}));
+    const auto* size = asked ? asked->form->find("size") : nullptr;
+    return size != nullptr ? *size : "none";
+  };
+  EXPECT_EQ(size_of(1024, 1024), "none");
+  EXPECT_EQ(size_of(1, 1), "none");
+  EXPECT_EQ(size_of(4000, 3000), "1152x896");
+  EXPECT_EQ(size_of(16384, 16), "2048x64");
+  EXPECT_EQ(size_of(16, 16384), "64x2048");
+  EXPECT_EQ(size_of(4000, 3000, {{"prompt", "x"}, {"size", "auto"}}), "1152x896");
+  EXPECT_EQ(size_of(4000, 3000, {{"prompt", "x"}, {"size", "64x64"}}), "64x64");
+}
+
+TEST_F(ImageRequestsTest, OnlyAMaskMayBeGrey) {
+  const auto grey = png(64, 64, 0);
+  EXPECT_EQ(wrong_form({{"prompt", "x"}}, {{"image[]", png(64, 64)}, {"image[]", grey}}),
+            "'image' is a png of shades of grey: save it with colours (RGB)");
+  EXPECT_EQ(wrong_form({{"prompt", "x"}}, {{"image", png(64, 64)}, {"mask", grey}}), "fine");
+}
+
 TEST(ImageFile, FormatsAndSizes) {
   const auto read = [](std::string_view head) {
     const auto file = read_image_file(head);
-    return file ? std::string(file->format) + " " + std::to_string(file->width) + " " + std::to_string(file->height)
+    return file ? std::string(file->format) + " " + std::to_string(file->width) + " " + std::to_string(file->height) +
+                      (file->is_grey ? " grey" : "")
                 : "none";
   };
   EXPECT_EQ(read(png(512, 256)), "png 512 256");
+  EXPECT_EQ(read(png(512, 256, 0)), "png 512 256 grey");
+  EXPECT_EQ(read(png(512, 256, 4)), "png 512 256 grey");
   // A comment, padding, and the frame.
   EXPECT_EQ(read(std::string_view("\xff\xd8\xff\xfe\0\4hi\xff\xff\xc2\0\x11\x08\1\0\2\0\3", 20)), "jpeg 512 256");
+  EXPECT_EQ(read(std::string_view("\xff\xd8\xff\xc0\0\x0b\x08\1\0\2\0\1", 12)), "jpeg 512 256 grey");
   EXPECT_EQ(read(std::string_view("\xff\xd8\xff\xfe\0\0\xff\xc0", 8)), "jpeg 0 0") << "a length that leads nowhere";
   const std::string riff("RIFF\0\0\0\0WEBP", 12);
   EXPECT_EQ(read(riff + std::string("VP8X\0\0\0\0\0\0\0\0\xff\1\0\xff\0\0", 18)), "webp 512 256");
