@@ -2,14 +2,14 @@
 # Programs find them relative to themselves (CMAKE_INSTALL_RPATH, engine/llama/backends.cpp), so bin and lib can be moved together.
 # Each library has the one name that the loader looks for.
 #   CORRAL_PRIVATE_DIR     the folder
-#   CORRAL_PRIVATE_<lib>   path of a library to link to: llama, llama-common, ggml, ggml-base
+#   CORRAL_PRIVATE_<lib>   path of a library to link to: llama, llama-common, mtmd, ggml, ggml-base
 
 set(CORRAL_PRIVATE_DIR "${PROJECT_BINARY_DIR}/lib/corral")
 file(MAKE_DIRECTORY "${CORRAL_PRIVATE_DIR}")
 
 file(GLOB sources "${CORRAL_LLAMA_BIN}/libggml-*.so")
 list(FILTER sources EXCLUDE REGEX "/libggml-base\\.so$")
-foreach(lib llama llama-common ggml ggml-base)
+foreach(lib llama llama-common mtmd ggml ggml-base)
   file(GLOB named "${CORRAL_LLAMA_BIN}/lib${lib}.so.*")
   list(FILTER named INCLUDE REGEX "\\.so\\.[0-9]+$")
   list(LENGTH named count)

@@ -22,6 +22,7 @@ llama_cmake_flags=(
   -DLLAMA_BUILD_IS_DEV=OFF -DLLAMA_BUILD_COMMON=ON -DLLAMA_BUILD_TOOLS=ON -DLLAMA_BUILD_SERVER=ON
   -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_APP=OFF
   -DLLAMA_BUILD_UI=OFF -DLLAMA_USE_PREBUILT_UI=OFF -DLLAMA_OPENSSL=OFF
+  -DMTMD_VIDEO=OFF  # it would run ffmpeg on what a client sends
 )
 # Packages (script/package) are for other machines: every CPU variant and Vulkan, without symbols and paths of this machine.
 [ -z "${CORRAL_PACKAGE:-}" ] || llama_cmake_flags+=(-DGGML_VULKAN=ON -DCORRAL_PACKAGE=ON)

@@ -11,7 +11,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 
 # CPU code comes in variants, of which llama.cpp takes the best one for the machine at run time. A build for this machine needs that one
 # only (a twentieth of the time); CORRAL_LLAMA_CPU=all builds every one, as a package for other machines needs them.
-libs=(llama llama-common ggml ggml-rpc)
+libs=(llama llama-common mtmd ggml ggml-rpc)
 tools=(llama-server llama-completion llama-tokenize llama-batched-bench llama-bench llama-quantize ggml-rpc-server)
 
 fetch_source() {
@@ -81,7 +81,7 @@ build() {  # build STAGE TARGET...
     || { tail -n 40 "$llama_prefix/$stage.log" >&2; die "llama.cpp: build failed"; }
   mkdir -p "$llama_prefix/include/llama-common"
   ln -sfn build/bin "$llama_prefix/bin"
-  cp "$src"/include/*.h "$src"/ggml/include/*.h "$llama_prefix/include/"
+  cp "$src"/include/*.h "$src"/ggml/include/*.h "$src"/tools/mtmd/mtmd{,-helper}.h "$llama_prefix/include/"
   (cd "$src/common" && find . \( -name '*.h' -o -name '*.hpp' \) -exec cp --parents -t "$llama_prefix/include/llama-common" {} +)
   mkdir -p "$llama_prefix/include/llama-common/nlohmann"
   cp "$src"/vendor/nlohmann/*.hpp "$llama_prefix/include/llama-common/nlohmann/"

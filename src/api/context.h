@@ -7,6 +7,7 @@
 #include "api/base/context.h"
 #include "api/files/context.h"
 #include "api/filters/context.h"
+#include "api/images/context.h"
 #include "api/inference/context.h"
 #include "api/llama/context.h"
 #include "api/responses/context.h"
@@ -22,6 +23,7 @@ struct ApiContext {
   FilesContext files;
   InferenceContext inference{core, bodies, files};
   FilterContext filters{inference};
+  ImagesContext images{inference};
   ResponsesContext responses{core, bodies};
   SupplyContext supply{core, bodies, access, files};
   AdminContext admin{core, bodies, access, files, inference, supply};

@@ -261,8 +261,12 @@ class Description {
     out_.key("schema").begin_object().field("type", "object").key("required").begin_array();
     for (const auto& field : form.fields)
       if (field.required) out_.value(field.name);
+    if (form.table != nullptr)
+      for (const auto& field : form.table().fields())
+        if (field.required) out_.value(field.name);
     out_.end_array().key("properties").begin_object();
     for (const auto& field : form.fields) out_.any_key(field.name).raw(field.schema);
+    if (form.table != nullptr) write_properties(out_, form.table());
     out_.end_object().end_object().end_object().end_object().end_object();
   }
 

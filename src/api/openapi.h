@@ -17,5 +17,7 @@ std::string openapi_description(std::span<const http::Route> routes, std::string
 
 // A table of fields as a JSON schema, without the rules between fields.
 void write_schema(json::Writer& out, const protocol::FieldTable& table);
+// Its fields, in an object that is open.
+void write_properties(json::Writer& out, const protocol::FieldTable& table);
 
 }  // namespace corral::api

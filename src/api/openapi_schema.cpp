@@ -81,9 +81,13 @@ void write_field(json::Writer& out, const Field& field) {
 
 }  // namespace
 
+void write_properties(json::Writer& out, const protocol::FieldTable& table) {
+  for (const auto& field : table.fields()) write_field(out, field);
+}
+
 void write_schema(json::Writer& out, const protocol::FieldTable& table) {
   out.begin_object().field("type", "object").key("properties").begin_object();
-  for (const auto& field : table.fields()) write_field(out, field);
+  write_properties(out, table);
   out.end_object();
   const auto fields = table.fields();
   if (std::ranges::any_of(fields, &Field::required)) {

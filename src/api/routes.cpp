@@ -10,6 +10,8 @@
 #include "api/console/console.h"
 #include "api/console/routes.h"
 #include "api/filters/filters.h"
+#include "api/images/filters.h"
+#include "api/images/routes.h"
 #include "api/inference/steps.h"
 #include "api/llama/kept_stream_filter.h"
 #include "api/llama/routes.h"
@@ -47,11 +49,15 @@ std::vector<InferenceFilter> inference_filters(ApiContext& context, std::shared_
       {find_model_step(context.inference), all},
       // After a failed search: it may replace the error.
       {missing_model_filter(context.supply), json},
+      // After the download was decided: it replaces errors only.
+      {image_model_filter(context.images), all},
       // Before the request is complete: the log has the requested name of a model that isn't in memory.
       {autoload_filter(context.inference), all},
       {known_model_step(context.inference), all},
       // After the last refusal that needs no work: sound is converted for requests that can succeed.
       {plain_sound_filter(context.filters), forms},
+      // The same for pictures of the web. Before answers in the background: it may refuse the request.
+      {media_filter(context.filters), json},
       // Before defaults: a voice is checked as the client sent it.
       {voice_filter(context.filters), json},
       {default_filter(context.filters), json},
@@ -61,9 +67,13 @@ std::vector<InferenceFilter> inference_filters(ApiContext& context, std::shared_
       {keeping_filter(), json},
       // Before the translation, whose end is the end of the answer.
       {keep_filter(context.admin), json},
+      // After the conversion, which makes wav, and around the translation of each piece.
+      {transcript_pieces_filter(context.filters), forms},
       // Around the translation: the stream of events begins before the answer is complete.
       {transcript_stream_filter(context.filters), forms},
       {translate_step(context.inference), all},
+      // Inside the translation, which takes sound in any other format than wav as it is.
+      {speech_format_filter(context.filters), json},
       // Inside the translation: their answers are canonical.
       {keep_only_filter(context.admin), json},
       {lm_studio_filter(), json},
@@ -76,6 +86,8 @@ std::vector<InferenceFilter> inference_filters(ApiContext& context, std::shared_
       {counting_filter(), all},
       // Last before the model: the other filters are done with a request that waits.
       {download_filter(context.supply), json},
+      // Around each call of the model: an answer may take several.
+      {image_filter(context.images), all},
       {forward_step(context.inference), all},
   };
 }
@@ -86,6 +98,7 @@ std::unique_ptr<http::Handler> make_api(ApiContext& context) {
   add_inference(routes, context.inference, inference_filters(context, board));
   add_models(routes, context.supply);
   add_voices(routes, context.filters);
+  add_image_files(routes, context.images);
   add_ollama_models(routes, context.supply);
   add_ollama_registry(routes, context.supply);
   add_response_socket(routes, context.responses);

@@ -59,7 +59,7 @@ backends::EngineFailed failure(const Error& error) {
   // A missing or invalid adapter or draft model isn't a problem of the model's file.
   const bool no_model =
       failed.cause == backends::errc::model_file_not_found || failed.cause == backends::errc::load_failed;
-  if (no_model && (error.param == "lora" || error.param == "draft_model"))
+  if (no_model && (error.param == "lora" || error.param == "draft_model" || error.param == "mmproj"))
     failed.cause = backends::errc::invalid_option;
   // The public names of the options.
   if (failed.param == "n_ctx") failed.param = "ctx_size";
@@ -123,6 +123,8 @@ engine::EngineLoadOptions engine_options(const backends::EngineLoad& load) {
   for (const auto& part : load.remotes)
     options.remotes.push_back({part.name, part.endpoint, static_cast<float>(part.share)});
   options.own_share = static_cast<float>(load.own_share);
+  options.mmproj = load.mmproj;
+  options.mmproj_offload = load.mmproj_offload;
   return options;
 }
 

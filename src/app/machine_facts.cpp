@@ -102,6 +102,7 @@ std::uint64_t free_space(fs::path folder) {
 void add_files(const config::ServeSettings& settings, const config::Environment& environment, const FileUser& user,
                cli::MachineFacts& facts) {
   auto places = registry_options(settings, {});
+  places.installed.clear();  // they are no models of the folders
   const auto variable = [&](std::string_view name) { return environment(name).value_or(""); };
   if (settings.hub_cache) places.hub_cache = models::hub_cache_dir(variable);
   for (const auto& folder : settings.models_dir)

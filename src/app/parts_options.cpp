@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "app/version.h"
+#include "backends/external/program_path.h"
 #include "base/host_memory.h"
 #include "base/log.h"
 #include "base/model_type.h"
@@ -72,6 +73,18 @@ config::KnownModels known_models(const config::LiveSettings& live) {
   return known;
 }
 
+namespace {
+
+std::string program_in_path(const std::string& name) {
+  const auto found = backends::find_program(name, {}, environment("PATH"));
+  return found ? found->native() : std::string();
+}
+
+}  // namespace
+
+std::string espeak_program() { return program_in_path("espeak-ng"); }
+std::string ffmpeg_program() { return program_in_path("ffmpeg"); }
+
 models::RegistryOptions registry_options(const config::ServeSettings& settings, const config::KnownModels& known) {
   models::RegistryOptions options;
   if (settings.has_one_model()) {
@@ -95,22 +108,32 @@ models::RegistryOptions registry_options(const config::ServeSettings& settings, 
   options.aliases = settings.aliases_file();
   for (const auto& model : known.models) options.known_names[model.name] = model.source();
   if (settings.hub_cache) options.hub_cache = models::hub_cache_dir(variable);
+  if (settings.espeak_model) {
+    const auto is_installed = [] { return !espeak_program().empty(); };
+    options.installed.push_back(
+        {{.name = "espeak-ng", .checkpoint = {}, .recipe = "espeak-ng", .labels = {"tts"}, .configured = true},
+         is_installed});
+  }
   return options;
 }
 
 namespace {
 
-// Whether the program of an entry reads the model's file: its command has {model}.
+bool has_file(const std::string& word) { return word.contains("{model}") || word.contains("{checkpoints.main}"); }
+
+// Whether the program of an entry reads the model's file: its command has {model}, or {checkpoints.main}.
 bool reads_file(const backends::ModelEntry& entry) {
   return entry.descriptor != nullptr &&
          std::ranges::any_of(entry.descriptor->command, [](const backends::CommandPart& part) {
-           return std::ranges::any_of(part.words, [](const std::string& word) { return word.contains("{model}"); });
+           return std::ranges::any_of(part.words, has_file);
          });
 }
 
 std::vector<models::UserModel> models_of(const backends::KnownBackends& known) {
   std::vector<models::UserModel> models;
   for (const auto& entry : known.models) {
+    std::vector<std::string> parts;
+    for (const auto& [name, file] : entry.parts) parts.push_back(file);
     models.push_back({.name = entry.name,
                       .checkpoint = entry.checkpoint,
                       .recipe = std::string(entry.recipe()),
@@ -118,7 +141,8 @@ std::vector<models::UserModel> models_of(const backends::KnownBackends& known) {
                       .aliases = entry.aliases,
                       .configured = true,
                       .reads_file = reads_file(entry),
-                      .declared = entry.declared});
+                      .declared = entry.declared,
+                      .parts = std::move(parts)});
   }
   return models;
 }
@@ -149,6 +173,12 @@ downloads::DownloadManagerOptions download_manager_options(const config::ServeSe
   options.curl.user_agent = fmt::format("corral/{}", kVersion);
   options.curl.ca_file = options.hub.ca_file;
   options.record = settings.downloads_file();
+  return options;
+}
+
+downloads::CurlOptions picture_fetcher_options() {
+  auto options = downloads::picture_options(fmt::format("corral/{}", kVersion));
+  options.ca_file = downloads::hub_settings(variable).ca_file;
   return options;
 }
 

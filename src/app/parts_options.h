@@ -14,6 +14,7 @@
 #include "backends/share_backend.h"
 #include "config/files/known_models.h"
 #include "config/live_settings.h"
+#include "downloads/picture_fetcher.h"
 #include "fleet/base/node_options.h"
 #include "fleet/requests/mesh_gateway.h"
 #include "http/server.h"
@@ -26,6 +27,10 @@ namespace corral::app {
 
 // The table of known models, with the user's own from beside the configuration file. Blocking.
 config::KnownModels known_models(const config::LiveSettings& live);
+// The path of espeak-ng; empty: it isn't installed. Reads the disk.
+std::string espeak_program();
+// The same of ffmpeg.
+std::string ffmpeg_program();
 models::RegistryOptions registry_options(const config::ServeSettings& settings, const config::KnownModels& known);
 // `options` with the recipes and the configured models of the backends.
 models::RegistryOptions with_backends(models::RegistryOptions options, const backends::KnownBackends& known);
@@ -35,6 +40,7 @@ std::vector<backends::ModelEntry> entries_of(const backends::KnownBackends& know
 Result<router::RouterOptions> router_options(const config::ServeSettings& settings);
 backends::FilesOptions file_options(async::ThreadPool& threads);
 downloads::DownloadManagerOptions download_manager_options(const config::ServeSettings& settings);
+downloads::CurlOptions picture_fetcher_options();
 api::ModelPlaces model_places(const config::ServeSettings& settings);
 // Folders in which requests may name files.
 std::vector<std::filesystem::path> places_of(const models::RegistryOptions& options);

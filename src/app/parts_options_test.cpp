@@ -42,6 +42,16 @@ TEST(PartsOptions, RequestsOfPeersHaveTheLimitsOfOtherRequests) {
   EXPECT_EQ(options.handler.max_body_bytes, 1001u);
 }
 
+TEST(PartsOptions, TheModelOfEspeakIsSwitchedOffByItsSetting) {
+  config::ServeSettings settings;
+  EXPECT_TRUE(registry_options(settings, {}).installed.empty());
+  settings.espeak_model = true;
+  const auto options = registry_options(settings, {});
+  ASSERT_EQ(options.installed.size(), 1u);
+  EXPECT_EQ(options.installed[0].model.name, "espeak-ng");
+  EXPECT_EQ(options, registry_options(settings, {})) << "equal settings start no scan";
+}
+
 // An assigned model was kept for the one limit, and unloaded after the other.
 TEST(PartsOptions, ModelsOfTheMeshHaveTheSoonerOfBothIdleLimits) {
   auto settings = app::settings();

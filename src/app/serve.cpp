@@ -31,7 +31,6 @@
 #include "async/timer.h"
 #include "backends/engine_backend.h"
 #include "backends/external/external_backend.h"
-#include "backends/external/program_path.h"
 #include "base/log.h"
 #include "base/path_access.h"
 #include "base/private_folder.h"
@@ -39,10 +38,12 @@
 #include "config/files/known_models.h"
 #include "config/files/state_lock.h"
 #include "config/load.h"
+#include "config/load/llama_args.h"
 #include "config/load/request_defaults.h"
 #include "console/pack.h"
 #include "device/memory_monitor.h"
 #include "dialects/error_filter.h"
+#include "downloads/picture_fetcher.h"
 #include "fleet/allotment/router_allot_actions.h"
 #include "fleet/announce/announcer.h"
 #include "fleet/announce/speed_probe.h"
@@ -90,12 +91,6 @@ std::vector<backends::Backend*> backends_of(backends::EngineBackend& engines, co
   std::vector<backends::Backend*> all{&engines};
   for (const auto& external : externals) all.push_back(external.get());
   return all;
-}
-
-std::string espeak_program() {
-  const char* const path = std::getenv("PATH");
-  const auto found = backends::find_program("espeak-ng", {}, path != nullptr ? path : "");
-  return found ? found->native() : std::string();
 }
 
 // Everything that lives while the server runs, in the order of creation.
@@ -249,6 +244,13 @@ class Application {
     context_.filters.request_defaults = settings_.request_defaults;
     context_.filters.voices = &voices_;
     context_.filters.sounds = &sounds_;
+    if (settings_.fetch_images) {
+      pictures_.emplace(timers_, picture_fetcher_options());
+      context_.filters.fetch_picture = [this](std::string url, std::uint64_t max_bytes) {
+        return pictures_->fetch(std::move(url), max_bytes);
+      };
+    }
+    context_.filters.encoder = &encoder_;
     context_.responses.background = &background_;
     context_.supply.supply = settings_.has_one_model() ? nullptr : &supply_.supply();
     context_.admin.max_event_readers = static_cast<std::size_t>(settings_.max_event_readers);
@@ -467,7 +469,9 @@ class Application {
   async::Task<void> first_look() {
     co_await look_for_models();
     tasks_.spawn("models of the start", preload_all());
-    if (!registry_.catalog()->models().empty()) co_return;
+    const auto is_configured = [](const auto& model) { return !model->unconfigured; };
+    const auto catalog = registry_.catalog();
+    if (std::ranges::any_of(catalog->models(), is_configured)) co_return;
     const auto memory = co_await memory_for_models();
     const FirstPlaces places{live_.in_force()->models_dir, live_.file(), supply_.supply().download_manager.offline()};
     for (const auto& line : first_steps(known_models_, memory, places)) log::info("app", "{}", line);
@@ -481,7 +485,10 @@ class Application {
     auto found = co_await threads_.files.run(std::move(look));
     if (found) co_return found;
     supply_.start();
-    auto downloading = download_from_hub(supply_.supply().download_manager, settings_.hub_model);
+    const auto args = config::parse_llama_args(settings_.llamacpp_args).value_or(config::LoadOptions());
+    auto name = settings_.hub_model;
+    if (args.mmproj == config::kNoProjector) name += downloads::kWithoutProjector;
+    auto downloading = download_from_hub(supply_.supply().download_manager, std::move(name));
     co_return co_await std::move(downloading);
   }
 
@@ -689,6 +696,8 @@ class Application {
   std::shared_ptr<void> download_events_attached_;
   backends::Voices voices_{spawner_, timers_, espeak_program};
   backends::FfmpegConverter sounds_{spawner_, timers_};
+  std::optional<downloads::PictureFetcher> pictures_;  // with the setting fetch_images
+  backends::FfmpegEncoder encoder_{spawner_, ffmpeg_program};
   api::BackgroundResponses background_;
   api::ApiContext context_;
   std::unique_ptr<http::Handler> api_;

@@ -9,6 +9,7 @@
 #include "backends/context_prediction.h"
 #include "backends/engine_leftovers.h"
 #include "backends/engine_protocol.h"
+#include "backends/load_order.h"
 #include "backends/split_backend.h"
 #include "base/log.h"
 #include "device/process_memory.h"
@@ -164,8 +165,10 @@ class EngineProcess final : public WrappedServer {
     if (!started) co_return std::unexpected(started.error());
     started_ = std::move(*started);
     clients_.emplace(backend_.timers_, http::UnixEndpoint{started_.socket});
-    const EngineLoad order{model_->name.value(), model_->paths.front().string(), model_->type, options_, split_.remotes,
-                           split_.own_share,     weights_ == Weights::none};
+    auto order = load_order(*model_, options_);
+    order.remotes = split_.remotes;
+    order.own_share = split_.own_share;
+    order.without_weights = weights_ == Weights::none;
     auto line = to_line(order);
     const auto written = co_await started_.child->control()->write_line(std::move(line));
     if (!written) co_return fail(errc::load_crashed, written.error().message);
@@ -312,22 +315,13 @@ Result<LoadOptions> EngineBackend::resolve(const models::ModelInfo&, const LoadO
   }
   if (resolved.llamacpp_backend == "") resolved.llamacpp_backend = "auto";
   if (resolved.llamacpp_backend == "cpu") resolved.gpu_layers = 0;
-  if (resolved.lora && resolved.lora->empty()) resolved.lora.reset();
-  if (resolved.devices && resolved.devices->empty()) resolved.devices.reset();
-  for (const std::string_view usual : {"", "auto", "layer"})
-    if (resolved.split_mode == usual) resolved.split_mode.reset();
-  if (resolved.tensor_split == "") resolved.tensor_split.reset();
-  if (resolved.main_gpu == 0) resolved.main_gpu.reset();
+  unset_usual(resolved);
   if (resolved.lora && resolved.lora->size() > kMaxAdapters) {
     return fail(errc::invalid_option,
                 fmt::format("'lora' has {} adapters; at most {} are allowed", resolved.lora->size(), kMaxAdapters),
                 "lora");
   }
   if (!resolved.speculative) resolved.speculative = kSpeculative;
-  if (resolved.draft_model == "") resolved.draft_model.reset();
-  if (resolved.flash_attention == "auto" || resolved.flash_attention == "") resolved.flash_attention.reset();
-  for (auto* type : {&resolved.cache_type_k, &resolved.cache_type_v})
-    if (*type == "f16") type->reset();
   return resolved;
 }
 
@@ -343,7 +337,7 @@ async::Task<Result<>> EngineBackend::check_files(ModelPtr model, LoadOptions opt
   }
   if (model->paths.empty())
     co_return fail(errc::model_file_not_found, fmt::format("model '{}' has no file", model->name.value()));
-  for (const auto& path : model->paths) {
+  for (const auto& path : own_files_of(*model, options)) {
     const auto state = files_.seen(path);
     if (!state) {
       co_return fail(errc::model_file_not_found,

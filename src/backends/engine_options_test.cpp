@@ -1,5 +1,6 @@
 // What the engine's recipe makes of load options: devices, defaults, checks, and the files they name.
 #include "backends/engine_backend_fixture_for_tests.h"
+#include "backends/load_order.h"
 
 namespace corral::backends {
 namespace {
@@ -195,6 +196,41 @@ TEST_F(EngineOptionsTest, ADraftModelIsAFileThatIsThere) {
   }
   options.draft_model = "";
   EXPECT_FALSE(backend_->resolve(*model(), options)->draft_model) << "none is the same as not set";
+}
+
+TEST_F(EngineOptionsTest, AProjectorIsTheModelsOwnAnotherFileOrNone) {
+  start();
+  auto seeing = std::make_shared<models::ModelInfo>(*model());
+  seeing->mmproj = dir_ / "mmproj.gguf";
+  LoadOptions options;
+  EXPECT_EQ(projector_of(*seeing, options), seeing->mmproj);
+  EXPECT_EQ(load_order(*seeing, options).mmproj, seeing->mmproj.native());
+  options.mmproj = "auto";
+  EXPECT_FALSE(backend_->resolve(*seeing, options)->mmproj) << "the default";
+  options.mmproj = "/p.gguf";
+  options.mmproj_offload = false;
+  EXPECT_EQ(projector_of(*model(), options), "/p.gguf");
+  const auto order = load_order(*seeing, options);
+  EXPECT_EQ(order.mmproj, "/p.gguf");
+  EXPECT_FALSE(order.mmproj_offload);
+  EXPECT_FALSE(order.options.mmproj || order.options.mmproj_offload);
+  EXPECT_THAT(files_of(*seeing, options), testing::ElementsAre(seeing->paths.front(), "/p.gguf"));
+  options.mmproj = "none";
+  EXPECT_EQ(projector_of(*seeing, options), "");
+  EXPECT_EQ(backend_->resolve(*seeing, options)->mmproj, "none");
+  EXPECT_THAT(files_of(*seeing, options), testing::ElementsAre(seeing->paths.front()));
+  seeing->type = ModelType::embedding;
+  EXPECT_EQ(projector_of(*seeing, {}), "") << "it reads no pictures";
+}
+
+TEST_F(EngineOptionsTest, AProjectorThatIsNoFileIsFoundBeforeAnythingIsDone) {
+  start();
+  LoadOptions options;
+  options.mmproj = "/nowhere/p.gguf";
+  const auto refused = check_files(options).value();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "'mmproj' is not a GGUF file: '/nowhere/p.gguf'");
+  EXPECT_EQ(refused.error().param, "mmproj");
 }
 
 TEST_F(EngineOptionsTest, FileThatIsGoneIsFoundBeforeAnythingIsDone) {

@@ -31,19 +31,20 @@ errc cause_of(std::string_view word) {
 }
 
 // A file name may have bytes that are not UTF-8, which JSON can't hold: "path_bytes":[109,232,...] then.
-void write_path(json::Writer& out, const std::string& path) {
+// As `name`, or as the array `name`_bytes if it is no UTF-8.
+void write_path(json::Writer& out, const std::string& name, const std::string& path) {
   if (json::is_utf8(path)) {
-    out.field("path", path);
+    out.field(name, path);
     return;
   }
-  out.key("path_bytes").begin_array();
+  out.key(name + "_bytes").begin_array();
   for (const char byte : path) out.value(std::int64_t{static_cast<unsigned char>(byte)});
   out.end_array();
 }
 
-std::string read_path(const json::Value& from) {
-  std::string path(json::text_or(from, "path", ""));
-  const auto* const bytes = json::find(from, "path_bytes");
+std::string read_path(const json::Value& from, const std::string& name) {
+  std::string path(json::text_or(from, name, ""));
+  const auto* const bytes = json::find(from, name + "_bytes");
   if (!bytes || !bytes->is_array()) return path;
   for (const auto& byte : bytes->get_array()) {
     if (byte.is_int64()) path.push_back(static_cast<char>(byte.get_int64()));
@@ -139,10 +140,13 @@ std::string to_line(const EngineLoad& load) {
   json::Writer out(line);
   out.begin_object().key("load").begin_object();
   out.field("model", load.model);
-  write_path(out, load.path);
+  write_path(out, "path", load.path);
   out.field("type", name_of(load.type));
   config::write_members(out, load.options, config::Members::of_the_process);
   if (load.without_weights) out.field("without_weights", true);
+  // Under names of their own: there are load options with those of llama-server.
+  if (!load.mmproj.empty()) write_path(out, "projector", load.mmproj);
+  if (!load.mmproj_offload) out.field("projector_offload", false);
   if (!load.remotes.empty()) {
     out.field("own_share", load.own_share).key("remotes").begin_array();
     for (const auto& part : load.remotes) {
@@ -200,7 +204,7 @@ Result<EngineLoad> parse_engine_load(std::string_view line) {
   if (!body) return fail(errc::load_failed, "the first line on the control channel is not a load order");
   EngineLoad load;
   load.model = json::text_or(*body, "model", "");
-  load.path = read_path(*body);
+  load.path = read_path(*body, "path");
   load.type = parse_model_type(json::text_or(*body, "type", "llm")).value_or(ModelType::llm);
   load.options = config::read_load_options(*body);
   each_of(*body, "remotes", [&](const json::Value& part) {
@@ -209,6 +213,8 @@ Result<EngineLoad> parse_engine_load(std::string_view line) {
   });
   load.own_share = json::number_or(*body, "own_share", 0);
   load.without_weights = json::bool_or(*body, "without_weights", false);
+  load.mmproj = read_path(*body, "projector");
+  load.mmproj_offload = json::bool_or(*body, "projector_offload", true);
   return load;
 }
 

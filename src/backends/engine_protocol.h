@@ -41,6 +41,8 @@ struct EngineLoad {
   std::vector<RemotePart> remotes = {};  // in the order of their layers, which are the first ones
   double own_share = 0;                  // used if there are remotes
   bool without_weights = false;          // for a checker of requests
+  std::string mmproj = {};               // file of the projector, for pictures and sounds; empty: none
+  bool mmproj_offload = true;            // to a GPU, if the load has one
 };
 
 struct EngineProgress {

@@ -62,6 +62,21 @@ TEST(EngineProtocol, APathThatIsNoUtf8ComesBackAsItWent) {
   EXPECT_EQ(parsed->path, load.path);
 }
 
+TEST(EngineProtocol, TheProjectorIsNoOption) {
+  EngineLoad load{"m", "p", ModelType::llm, {}};
+  EXPECT_FALSE(to_line(load).contains("projector"));
+  load.mmproj = "/models/mmproj-\xE8.gguf";
+  load.mmproj_offload = false;
+  const auto parsed = parse_engine_load(to_line(load));
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->mmproj, load.mmproj);
+  EXPECT_FALSE(parsed->mmproj_offload);
+  EXPECT_EQ(parsed->options, LoadOptions{});
+  load.mmproj = "/models/mmproj.gguf";
+  EXPECT_TRUE(to_line(load).contains(R"("projector":"/models/mmproj.gguf","projector_offload":false)"));
+  EXPECT_TRUE(parse_engine_load(R"({"load":{"model":"m","path":"p"}})")->mmproj_offload);
+}
+
 TEST(EngineProtocol, PartsOnOtherMachinesComeBackInTheirOrder) {
   EngineLoad load{"m", "p", ModelType::llm, {}};
   load.remotes = {{"box \"b\"", "127.0.0.1:40123", 2.5}, {"c", "127.0.0.1:40124", 1}};
@@ -75,6 +90,18 @@ TEST(EngineProtocol, PartsOnOtherMachinesComeBackInTheirOrder) {
   EXPECT_EQ(parsed->remotes[1].name, "c");
   EXPECT_EQ(parsed->own_share, 3);
   EXPECT_TRUE(parse_engine_load(to_line(EngineLoad{"m", "p", ModelType::llm, {}}))->remotes.empty());
+}
+
+TEST(EngineProtocol, AProjectorComesBack) {
+  EngineLoad load{"m", "p", ModelType::llm, {}};
+  EXPECT_EQ(parse_engine_load(to_line(load))->mmproj, "");
+  EXPECT_TRUE(parse_engine_load(to_line(load))->mmproj_offload);
+  load.mmproj = "/mod\xE8les/mmproj.gguf";
+  load.mmproj_offload = false;
+  const auto parsed = parse_engine_load(to_line(load));
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->mmproj, load.mmproj);
+  EXPECT_FALSE(parsed->mmproj_offload);
 }
 
 TEST(EngineProtocol, OptionsThatAreNotSetStaySo) {

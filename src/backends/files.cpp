@@ -149,6 +149,8 @@ std::vector<NamedFile> named_files(const LoadOptions& options) {
     named.push_back({"lora", parse_lora(adapter).path, adapter});
   if (options.draft_model && !options.draft_model->empty())
     named.push_back({"draft_model", *options.draft_model, *options.draft_model});
+  if (const std::string projector(config::named_projector(options)); !projector.empty())
+    named.push_back({"mmproj", projector, projector});
   return named;
 }
 

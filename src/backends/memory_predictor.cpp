@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "backends/engine_leftovers.h"
-#include "backends/engine_protocol.h"
+#include "backends/load_order.h"
 #include "base/log.h"
 #include "base/state_file.h"
 #include "proc/control_channel.h"
@@ -29,7 +29,9 @@ bool ended_by_itself(const proc::ExitStatus& status) {
 // The order for the process. Threads and the public name don't affect the prediction.
 EngineLoad order(const models::ModelInfo& model, LoadOptions options) {
   options.threads = 0;
-  return {"", model.paths.front().string(), model.type, std::move(options)};
+  auto load = load_order(model, std::move(options));
+  load.model.clear();
+  return load;
 }
 
 async::Task<Result<MemoryEstimate>> talk(proc::Child& child, std::string line) {
@@ -50,14 +52,6 @@ async::Task<Result<MemoryEstimate>> talk(proc::Child& child, std::string line) {
 }
 
 }  // namespace
-
-std::vector<std::filesystem::path> files_of(const models::ModelInfo& model, const LoadOptions& options) {
-  auto files = model.paths;
-  for (const auto& adapter : options.lora.value_or(std::vector<std::string>()))
-    files.push_back(parse_lora(adapter).path);
-  if (options.draft_model) files.emplace_back(*options.draft_model);
-  return files;
-}
 
 MemoryPredictor::MemoryPredictor(async::Executor home, async::Timers& timers, proc::Spawner& spawner, Files& files,
                                  MemoryPredictorOptions options)
@@ -143,7 +137,7 @@ async::Task<void> MemoryPredictor::answer(std::string key, ModelPtr model, LoadO
   if (!*question->answer) {
     const auto& error = question->answer->error();
     if (refusals_.size() >= kMaxAnswers) refusals_.clear();
-    const bool by_file = error.param == "draft_model" || error.param == "lora";
+    const bool by_file = error.param == "draft_model" || error.param == "lora" || error.param == "mmproj";
     if (error.code == errc::file_unusable || (error.code == errc::invalid_option && by_file))
       refusals_.insert_or_assign(key, Refusal{error, timers_.now() + kRefusalHolds});
     co_return;

@@ -24,9 +24,6 @@
 
 namespace corral::backends {
 
-// All files that a load with these options reads.
-std::vector<std::filesystem::path> files_of(const models::ModelInfo& model, const LoadOptions& options);
-
 struct MemoryPredictorOptions {
   std::filesystem::path program;     // the binary whose `engine --estimate` is the process
   std::filesystem::path cache_file;  // created when needed; empty: in memory only

@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kMaxHints = 3;
 
 std::string go_on_with(const PullTarget& target) {
-  return fmt::format("resume with: corral pull {}", shell_word(target.name));
+  return fmt::format("resume with: corral pull {}{}", shell_word(target.name), target.no_mmproj ? " --no-mmproj" : "");
 }
 
 // Whether the server has the same table of known models.
@@ -140,7 +140,8 @@ Error no_such_model(const CommandContext& context, const std::string& name, std:
 }
 
 Result<PullPlan> plan_of(const CommandContext& context, const PullTarget& target) {
-  const PullBody body{.model_name = target.model_name, .checkpoint = target.checkpoint, .dry_run = true};
+  const PullBody body{
+      .model_name = target.model_name, .checkpoint = target.checkpoint, .dry_run = true, .no_mmproj = target.no_mmproj};
   const auto text = fetch(context.api, ApiRequest::post("/api/v1/pull", pull_body(body)));
   if (!text) return std::unexpected(text.error());
   return parse_plan(*text);
@@ -174,7 +175,8 @@ std::string plan_text(const PullPlan& plan) {
 Result<Pulled> pull_with_progress(const CommandContext& context, const PullTarget& target, bool printed) {
   PullEvents events(context, printed);
   const auto on_event = [&](std::string_view event, std::string_view data) { events.take(event, data); };
-  const PullBody body{.model_name = target.model_name, .checkpoint = target.checkpoint, .stream = true};
+  const PullBody body{
+      .model_name = target.model_name, .checkpoint = target.checkpoint, .stream = true, .no_mmproj = target.no_mmproj};
   const auto reply = context.api.stream(ApiRequest::post("/api/v1/pull", pull_body(body)), on_event);
   events.clear_bars();
   if (!reply) {

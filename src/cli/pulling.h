@@ -17,6 +17,7 @@ struct PullTarget {
   std::string checkpoint = {};  // for the server, if the model gets its own name
   // short name of a known model, which becomes an alias of the downloaded one; empty: none
   std::string alias = {};
+  bool no_mmproj = false;  // without the model's projector
 };
 
 // From the table of known models, or the name unchanged.

@@ -42,9 +42,10 @@ struct ServeSettings {
   std::string allowed_origins;  // of pages, separated by spaces; see origins.h
   std::string allowed_hosts;
   Bytes max_body_bytes;
-  Bytes max_bodies_bytes;   // of all running requests; 0: no limit
-  Bytes max_upload_bytes;   // of a form with files
-  Bytes max_uploads_bytes;  // of the files of all running requests, on disk; 0: no limit
+  Bytes max_bodies_bytes;     // of all running requests; 0: no limit
+  Bytes max_upload_bytes;     // of a form with files
+  Bytes max_uploads_bytes;    // of the files of all running requests, on disk; 0: no limit
+  bool fetch_images = false;  // pictures of requests may be at http and https URLs
   int max_connections = 0;
   int max_connections_per_address = 0;  // 0: no limit
   int max_in_flight_per_key = 0;        // 0: no limit
@@ -58,6 +59,7 @@ struct ServeSettings {
   // The models.
   std::vector<std::filesystem::path> models_dir;
   bool hub_cache = false;      // also list the GGUF files of the Hugging Face hub cache
+  bool espeak_model = false;   // list espeak-ng if its program is installed
   bool auto_pull = false;      // requests may download a missing model of the hub
   bool offline = false;        // no downloads
   int downloads_at_once = 0;   // parallel downloads

@@ -5,6 +5,7 @@
 #include "dialects/audio/speech.h"
 #include "dialects/audio/transcription.h"
 #include "dialects/checked.h"
+#include "dialects/images/requests.h"
 
 namespace corral::dialects {
 namespace {
@@ -38,6 +39,10 @@ constexpr auto kEndpoints = std::to_array<Endpoint>({
      .ask = Ask::speech,
      .read = audio::read_speech,
      .translate_sound = audio::translate_speech},
+    // Their answers may take several calls of the backend: api/images.
+    {.path = "images/generations", .ask = Ask::image, .read = images::read_generation},
+    {.path = "images/edits", .ask = Ask::image_edit, .read_form = images::read_edit},
+    {.path = "images/variations", .ask = Ask::image_variation, .read_form = images::read_variation},
 });
 
 }  // namespace

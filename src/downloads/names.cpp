@@ -189,9 +189,7 @@ Result<SourceName> parse_address(std::string_view text, std::string_view rest) {
   return SourceName{.kind = SourceKind::address, .address = std::string(text)};
 }
 
-}  // namespace
-
-Result<SourceName> parse_source(std::string_view text) {
+Result<SourceName> parse_plain(std::string_view text) {
   if (text.empty()) return fail(errc::bad_name, fmt::format("the model's name is empty; {}", kExamples));
   if (text.size() > kMaxNameBytes) return wrong(text, fmt::format("it is longer than {} bytes", kMaxNameBytes));
   if (std::ranges::any_of(text, is_control)) return wrong(text, "it has control characters");
@@ -212,6 +210,16 @@ Result<SourceName> parse_source(std::string_view text) {
   return parse_repo(text, rest);
 }
 
+}  // namespace
+
+Result<SourceName> parse_source(std::string_view text) {
+  const bool without = text.ends_with(kWithoutProjector);
+  if (without) text.remove_suffix(kWithoutProjector.size());
+  auto source = parse_plain(text);
+  if (source) source->projector = !without;
+  return source;
+}
+
 bool is_safe_path(std::string_view path) {
   if (path.empty() || path.size() > kMaxNameBytes || path.front() == '/' || path.back() == '/') return false;
   if (std::ranges::any_of(path, is_control) || path.find('\\') != path.npos || valid_utf8(path) != path) return false;
@@ -223,8 +231,8 @@ bool is_safe_path(std::string_view path) {
 }
 
 bool is_tag(std::string_view text) {
-  return is_safe_path(text) && text.find('/') == text.npos && !text.ends_with(':') && !is_gguf(text) &&
-         to_lower(text) != "latest";
+  return is_safe_path(text) && text.find('/') == text.npos && !text.ends_with(':') &&
+         !text.ends_with(kWithoutProjector) && !is_gguf(text) && to_lower(text) != "latest";
 }
 
 bool is_safe_oid(std::string_view oid) {

@@ -7,6 +7,7 @@
 //   https://huggingface.co/org/repo[/resolve/REVISION/FILE]
 //                                the same, and the URLs of its pages in a browser
 //   https://elsewhere/x.gguf     a file at a URL
+//   ...#no-mmproj                the same without its projector
 //   ollama.com/library/x:tag     a model of Ollama's registry; also registry.ollama.ai/… and ollama://x
 #pragma once
 
@@ -27,11 +28,15 @@ struct SourceName {
   std::string file = {};      // hub: a path inside the repository, or empty
   std::string revision = {};  // hub: a branch, tag or commit ("main")
   std::string address = {};   // address: the whole URL
+  bool projector = true;      // fetch the projector of the model, if there is one
 
   friend bool operator==(const SourceName&, const SourceName&) = default;
 };
 
 inline constexpr std::size_t kMaxNameBytes = 1024;
+// Behind a name: the download leaves the model's projector out. A part of the name, so that the same name later means
+// the same files.
+inline constexpr std::string_view kWithoutProjector = "#no-mmproj";
 
 // Errors: bad_name, which says what is wrong and gives examples.
 Result<SourceName> parse_source(std::string_view text);

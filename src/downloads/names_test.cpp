@@ -71,6 +71,19 @@ TEST(SourceNames, SayWhichFilesAreMeant) {
   }
 }
 
+TEST(SourceNames, TheProjectorMayBeLeftOut) {
+  const auto name = parse_source("org/repo:Q8_0#no-mmproj");
+  ASSERT_TRUE(name);
+  EXPECT_EQ(name->tag, "Q8_0");
+  EXPECT_FALSE(name->projector);
+  EXPECT_FALSE(parse_source("org/repo#no-mmproj")->projector);
+  EXPECT_FALSE(parse_source("ollama://x#no-mmproj")->projector);
+  EXPECT_FALSE(parse_source("https://example.com/y.gguf#no-mmproj")->projector);
+  EXPECT_TRUE(parse_source("org/repo")->projector);
+  EXPECT_FALSE(is_tag("x#no-mmproj"));
+  EXPECT_FALSE(parse_source("#no-mmproj"));
+}
+
 // What a list of variants shows can be downloaded.
 TEST(SourceNames, ATagIsReadBackAsItself) {
   for (const auto* tag : {"Q4_K_M", "a b", "x+y", "[v2]", "é"}) {

@@ -14,7 +14,7 @@ std::vector<Token> prompt_of(std::uint32_t i) { return some_tokens(5 + 37 * i % 
 class Batching : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Models, Batching,
                          ::testing::Values("tiny-llama", "tiny-qwen3", "tiny-moe", "tiny-mamba", "tiny-jamba",
-                                           "tiny-gemma3", "tiny-gpt-oss"),
+                                           "tiny-gemma3", "tiny-gpt-oss", "tiny-qwen2vl"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::ranges::replace(name, '-', '_');

@@ -10,7 +10,7 @@ namespace {
 class Downsizing : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Models, Downsizing,
                          ::testing::Values("tiny-llama", "tiny-qwen3", "tiny-mamba", "tiny-jamba", "tiny-gemma3",
-                                           "tiny-gpt-oss"),
+                                           "tiny-gpt-oss", "tiny-qwen2vl"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::ranges::replace(name, '-', '_');

@@ -16,7 +16,7 @@ EngineLoadOptions growing(const char* model, std::uint32_t first) {
 class Growth : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Models, Growth,
                          ::testing::Values("tiny-llama", "tiny-qwen3", "tiny-mamba", "tiny-jamba", "tiny-gemma3",
-                                           "tiny-gpt-oss"),
+                                           "tiny-gpt-oss", "tiny-qwen2vl"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::ranges::replace(name, '-', '_');

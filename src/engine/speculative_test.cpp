@@ -45,7 +45,7 @@ std::vector<Token> repetitive() {
 
 TEST(Speculative, GreedyAnswersAreTheSameWithGuesses) {
   std::uint64_t right = 0;
-  for (const char* name : {"tiny-llama", "tiny-qwen3", "tiny-moe", "tiny-gemma3", "tiny-gpt-oss"}) {
+  for (const char* name : {"tiny-llama", "tiny-qwen3", "tiny-moe", "tiny-gemma3", "tiny-gpt-oss", "tiny-qwen2vl"}) {
     const Reference reference(name);
     const auto service = load_speculating(name, by_looking_up());
     // A small random model soon repeats itself.

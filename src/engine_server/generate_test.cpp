@@ -197,8 +197,8 @@ TEST(Chat, RefusesWhatCantBeAnswered) {
   expect(server.post("/v1/completions", R"({"prompt":[999999]})"), 400, "invalid_value");
   expect(server.ask("GET", "/v1/nothing"), 404, "unknown_path");
   expect(server.ask("GET", "/v1/chat/completions"), 405, "method_not_allowed");
-  expect(server.post("/v1/chat/completions",
-                     R"({"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}}]}]})"),
+  expect(server.post("/v1/chat/completions", R"({"messages":[{"role":"user","content":[{"type":"image_url",)"
+                                             R"("image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}]}]})"),
          400, "media_not_supported");
 }
 

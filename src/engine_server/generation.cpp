@@ -8,6 +8,7 @@
 
 #include "engine_server/adapters.h"
 #include "engine_server/errors.h"
+#include "engine_server/preparation/chat_media.h"
 #include "engine_server/preparation/infill.h"
 #include "protocol/errors.h"
 
@@ -225,7 +226,7 @@ constexpr std::size_t kFewMessageBytes = 64 * 1024;
 
 bool takes_long(const protocol::ChatRequest& request) {
   return request.tools.size() + request.json_schema.text.size() + request.grammar.size() > kShortGrammar ||
-         request.n > kFewAnswers || request.messages.size() > kFewMessageBytes;
+         request.n > kFewAnswers || request.messages.size() > kFewMessageBytes || request.has_media;
 }
 
 // The query is tokenised with each document.
@@ -236,12 +237,6 @@ bool takes_long(const protocol::RerankRequest& request) {
 bool takes_long(const protocol::CompletionRequest& request) {
   return request.json_schema.text.size() + request.grammar.size() > kShortGrammar ||
          request.n * request.prompts.size() > kFewAnswers || request.infill.has_value();
-}
-
-Result<RenderedChat> render_chat(const ChatTemplate& chat_template, const protocol::ChatRequest& request) {
-  if (request.has_media)
-    return fail(errc::no_media, "'messages' must be text for this model: remove images and audio", "messages");
-  return chat_template.render(request);
 }
 
 // Builds the grammar once for all answers. `own`: the request contains it; otherwise it was made of `source`.
@@ -259,21 +254,30 @@ Result<> share_grammar(const InferenceEngine& service, engine::GenerateOptions& 
 }
 
 Result<Prepared> prepare_chat(const PromptTokens& tokens, const ChatTemplate& chat_template,
-                              const protocol::ChatRequest& request, const CancelToken& stop) {
+                              protocol::ChatRequest& request, const CancelToken& stop) {
   const auto& service = tokens.service();
   if (auto fits = tokens.check_bytes(request.text_bytes, "messages"); !fits)
     return std::unexpected(std::move(fits.error()));
   if (stop.wanted()) return stopped();
-  auto chat = render_chat(chat_template, request);
+  const auto files = take_media(request, service.facts(), media_marker());
+  if (!files) return std::unexpected(files.error());
+  auto chat = chat_template.render(request);
   if (!chat) return std::unexpected(std::move(chat.error()));
   if (stop.wanted()) return stopped();
-  auto prompt = tokens.tokenize(chat->prompt, service.facts().n_ctx, "messages", stop);
-  if (!prompt) return std::unexpected(std::move(prompt.error()));
-  if (auto fine = check_length(service, prompt->size(), "messages"); !fine) {
+  Prepared prepared;
+  if (files->empty()) {
+    auto prompt = tokens.tokenize(chat->prompt, service.facts().n_ctx, "messages", stop);
+    if (!prompt) return std::unexpected(std::move(prompt.error()));
+    prepared.prompt = std::move(*prompt);
+  } else {
+    auto prompt = tokens_with_media(tokens, chat->prompt, *files, service.facts().n_ctx, stop);
+    if (!prompt) return std::unexpected(std::move(prompt.error()));
+    prepared.prompt = std::move(prompt->tokens);
+    prepared.media = std::move(prompt->media);
+  }
+  if (auto fine = check_length(service, prepared.prompt.size(), "messages"); !fine) {
     return std::unexpected(std::move(fine.error()));
   }
-  Prepared prepared;
-  prepared.prompt = std::move(*prompt);
   if (auto filled = fill_options(service, request, prepared); !filled)
     return std::unexpected(std::move(filled.error()));
   prepared.options.grammar = grammar_of(service, *chat);
@@ -351,12 +355,12 @@ Result<std::vector<Prepared>> prepare_completion(const PromptTokens& tokens, con
   return all;
 }
 
-Result<Generation> Generation::start(const std::shared_ptr<InferenceEngine>& service, std::span<const Token> prompt,
-                                     engine::SessionOptions session_options, engine::GenerateOptions options) {
+Result<Generation> Generation::start(const std::shared_ptr<InferenceEngine>& service, const Prepared& prompt,
+                                     engine::GenerateOptions options) {
   if (!service->has_weights()) {
     if (auto fine = service->check(options); !fine) return std::unexpected(std::move(fine.error()));
   }
-  const auto session = service->create_session(prompt, session_options);
+  const auto session = service->create_session(prompt.prompt, prompt.session, prompt.media);
   if (!session) return std::unexpected(session.error());
   Generation generation(service, *session);
   auto stream = service->generate_stream(*session, std::move(options));
@@ -375,7 +379,7 @@ Result<std::vector<Choice>> start_choices(const std::shared_ptr<InferenceEngine>
       if (options.sampling.seed) *options.sampling.seed += i;
       options.prompt_progress = options.prompt_progress && i == 0;
       const auto seed = options.sampling.seed;
-      auto generation = Generation::start(service, prompt.prompt, prompt.session, std::move(options));
+      auto generation = Generation::start(service, prompt, std::move(options));
       if (!generation) return std::unexpected(std::move(generation.error()));
       choices.push_back({std::move(*generation), i == 0, prompt.echo, prompt.parser, prompt.native, seed});
     }

@@ -30,6 +30,7 @@ struct NativeFacts {
 // A prompt and everything that the engine needs to continue it. Made on any thread.
 struct Prepared {
   std::vector<engine::Token> prompt;
+  std::vector<engine::MediaSpan> media = {};  // pictures and sounds in it
   engine::SessionOptions session;
   engine::GenerateOptions options;
   std::string echo;                           // text before the answer
@@ -38,12 +39,10 @@ struct Prepared {
   std::shared_ptr<const NativeFacts> native;  // for answers in that format, or for chats that include it
 };
 
-// Errors: no_media, and those of ChatTemplate::render.
-Result<RenderedChat> render_chat(const ChatTemplate& chat_template, const protocol::ChatRequest& request);
-// Errors: context_length_exceeded, bad_value, no_media, render_failed, those of grammars and of tokenising;
-// remote_cancelled once `stop` is wanted.
+// Takes pictures and sounds out of the request. Errors: context_length_exceeded, bad_value, no_media, render_failed,
+// those of grammars and of tokenising; remote_cancelled once `stop` is wanted.
 Result<Prepared> prepare_chat(const PromptTokens& tokens, const ChatTemplate& chat_template,
-                              const protocol::ChatRequest& request, const CancelToken& stop);
+                              protocol::ChatRequest& request, const CancelToken& stop);
 // One per prompt.
 Result<std::vector<Prepared>> prepare_completion(const PromptTokens& tokens, const protocol::CompletionRequest& request,
                                                  const CancelToken& stop);
@@ -56,8 +55,7 @@ bool takes_long(const protocol::RerankRequest& request);
 class Generation {
  public:
   // Errors: those of the engine (queue_full, ...).
-  static Result<Generation> start(const std::shared_ptr<engine::InferenceEngine>& service,
-                                  std::span<const engine::Token> prompt, engine::SessionOptions session,
+  static Result<Generation> start(const std::shared_ptr<engine::InferenceEngine>& service, const Prepared& prompt,
                                   engine::GenerateOptions options);
   // A stream without a session to end.
   explicit Generation(engine::StreamHandle stream) : stream_(std::move(stream)) {}

@@ -59,6 +59,7 @@ Response EngineServer::Impl::stats() const {
   out.begin_object();
   write_fields(out, engine::stat_fields(), now.total());
   if (now.parked) write_fields(out, engine::parked_fields(), *now.parked);
+  if (now.media) write_fields(out, engine::media_fields(), *now.media);
   out.end_object();
   return Response::json(200, std::move(text));
 }
@@ -81,11 +82,13 @@ Response EngineServer::Impl::metrics() const {
     each_worker([&](const engine::WorkerStats& worker) -> const Histogram& { return worker.*field.member; });
   }
   const protocol::MetricLabel model[] = {{"model", options.model_name}};
-  if (now.parked) {
-    for (const auto& field : engine::parked_fields()) {
-      if (begin_family(out, field)) out.sample(model, value_of(field, *now.parked));
+  const auto of_the_model = [&](const auto& fields, const auto& counts) {
+    for (const auto& field : fields) {
+      if (begin_family(out, field)) out.sample(model, value_of(field, counts));
     }
-  }
+  };
+  if (now.parked) of_the_model(engine::parked_fields(), *now.parked);
+  if (now.media) of_the_model(engine::media_fields(), *now.media);
   out.family(name_of("model_bytes"), protocol::MetricType::gauge, "Size of the weights in bytes");
   out.sample(model, static_cast<double>(service.facts().model_bytes));
   numbers->write(out, options.model_name, now.total());

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "engine_server/engine_server_impl.h"
+#include "engine_server/preparation/chat_media.h"
 #include "engine_server/settings.h"
 #include "json/writer.h"
 #include "protocol/errors.h"
@@ -15,6 +16,17 @@ namespace {
 
 // Of text in messages, to be counted: rendering it takes some times as much memory.
 constexpr std::size_t kMaxCounted = 8 << 20;
+
+// In prompts that clients see: the text of llama-server.
+constexpr std::string_view kShownMarker = "<__media__>";
+
+Result<std::size_t> count(const PromptTokens& tokens, const std::string& prompt, std::span<const MediaFile> files,
+                          const CancelToken& stop) {
+  if (files.empty()) return tokens.count(prompt, "messages", stop);
+  const auto made = tokens_with_media(tokens, prompt, files, 0, stop);
+  if (!made) return std::unexpected(made.error());
+  return made->tokens.size();
+}
 
 std::string tokens_with_pieces(const engine::InferenceEngine& service, const std::vector<engine::Token>& tokens) {
   std::string text;
@@ -93,11 +105,13 @@ async::Task<Response> EngineServer::Impl::apply_template(http::Request request) 
   if (!body) co_return error_response(body.error());
   auto client = client_of(request);
   auto work = [this](const std::string& text, const CancelToken&) -> Result<std::string> {
-    const auto asked = protocol::parse_chat_request(text);
+    auto asked = protocol::parse_chat_request(text);
     if (!asked) return std::unexpected(asked.error());
     if (auto fits = prompt_tokens.check_bytes(asked->text_bytes, "messages"); !fits)
       return std::unexpected(std::move(fits.error()));
-    const auto chat = render_chat(**chat_template, *asked);
+    if (const auto files = take_media(*asked, service.facts(), kShownMarker); !files)
+      return std::unexpected(files.error());
+    const auto chat = (*chat_template)->render(*asked);
     if (!chat) return std::unexpected(chat.error());
     std::string answer;
     json::Writer(answer).begin_object().field("prompt", chat->prompt).end_object();
@@ -118,7 +132,7 @@ async::Task<Response> EngineServer::Impl::chat_tokens(http::Request request) {
   if (!body) co_return error_response(body.error());
   auto client = client_of(request);
   auto work = [this](const std::string& text, const CancelToken& stop) -> Result<std::string> {
-    const auto asked = protocol::parse_chat_request(text);
+    auto asked = protocol::parse_chat_request(text);
     if (!asked) return std::unexpected(asked.error());
     if (asked->text_bytes > kMaxCounted) {
       return fail(protocol::errc::bad_value,
@@ -126,9 +140,11 @@ async::Task<Response> EngineServer::Impl::chat_tokens(http::Request request) {
                               asked->text_bytes, kMaxCounted),
                   "messages");
     }
-    const auto chat = render_chat(**chat_template, *asked);
+    const auto files = take_media(*asked, service.facts(), media_marker());
+    if (!files) return std::unexpected(files.error());
+    const auto chat = (*chat_template)->render(*asked);
     if (!chat) return std::unexpected(chat.error());
-    const auto tokens = prompt_tokens.count(chat->prompt, "messages", stop);
+    const auto tokens = count(prompt_tokens, chat->prompt, *files, stop);
     if (!tokens) return std::unexpected(tokens.error());
     std::string answer;
     json::Writer out(answer);
@@ -165,7 +181,7 @@ Response EngineServer::Impl::props() const {
     return token == engine::kNoToken ? std::string() : service.piece(token, true);
   };
   out.field("bos_token", piece(facts.bos)).field("eos_token", piece(facts.eos));
-  out.key("modalities").begin_object().field("vision", false).field("audio", false).end_object();
+  out.key("modalities").begin_object().field("vision", facts.vision).field("audio", facts.sound).end_object();
   out.field("build_info", options.fingerprint).field("is_sleeping", false).key("meta").raw(meta_of(facts)).end_object();
   return Response::json(200, std::move(text));
 }

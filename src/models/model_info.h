@@ -83,6 +83,8 @@ struct ModelInfo {
   std::string parameters = {};         // a JSON object, as the registry has it; empty: none
   std::filesystem::path adapter = {};  // empty: none
   Declared declared = {};
+  // Listed without configuration, because its program is installed (names/user_models.h).
+  bool unconfigured = false;
 };
 
 // Whether it takes pictures: with its projector, or as its configuration declares.

@@ -15,6 +15,7 @@
 #include "models/names/aliases.h"
 #include "models/scan/assemble.h"
 #include "models/scan/file_scan.h"
+#include "models/scan/given_files.h"
 #include "models/scan/hub_cache.h"
 
 namespace corral::models {
@@ -75,7 +76,7 @@ Scan scan(const RegistryOptions& options, const std::shared_ptr<const FactsCache
   RegistryOptions places = options;
   if (options.given) {
     places.models_dirs.clear();
-    if (!options.given->file.empty()) places.models_dirs = files_of_set(options.given->file);
+    if (!options.given->file.empty()) places.models_dirs = files_of_given(options.given->file);
     places.hub_cache.clear();
   }
   std::ranges::move(files_of(user), std::back_inserter(places.models_dirs));
@@ -98,6 +99,7 @@ Scan scan(const RegistryOptions& options, const std::shared_ptr<const FactsCache
   auto all = options.given ? as_given(assembled, *options.given)
                            : add_user_models(std::move(assembled), user, options.recipes);
   if (!options.given) all = add_aliases(std::move(all), read_aliases(options.aliases));
+  if (!options.given) all = add_installed(std::move(all), options.installed, options.recipes);
   if (!options.given) all = add_known_names(std::move(all), options.known_names);
   auto catalog = std::make_shared<const Catalog>(std::move(all));
   return {std::move(catalog), std::move(fresh), stats};

@@ -31,6 +31,7 @@ struct RegistryOptions {
   std::filesystem::path aliases = {};                   // aliases.json; empty or absent: none
   KnownNames known_names = {};                          // short names of models, here or not; weaker than all others
   std::vector<UserModel> configured = {};               // of the configuration; they precede those of user_models.json
+  std::vector<InstalledModel> installed = {};           // of programs of this machine; weaker than all models
   RecipeTable recipes = {};
   std::optional<GivenModel> given = {};  // only this one: the sources above are ignored
   std::size_t max_depth = 16;            // of directories below a models dir

@@ -22,6 +22,7 @@ constexpr auto kAsks = std::to_array<AskRow>({
     {Ask::image_edit, "/v1/images/edits", ModelType::image},
     {Ask::chat_tokens, "/v1/chat/completions/input_tokens", ModelType::llm},
     {Ask::infill, "/v1/infill", ModelType::llm},
+    {Ask::image_variation, "/v1/images/variations", ModelType::image},
 });
 
 constexpr bool in_order() {

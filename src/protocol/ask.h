@@ -27,6 +27,7 @@ enum class Ask : std::uint8_t {
   image_edit,
   chat_tokens,  // number of tokens of a chat's prompt
   infill,       // llama-server's: fills a gap
+  image_variation,
 };
 
 struct AskRow {

@@ -5,6 +5,7 @@
 #include "protocol/anthropic/anthropic_fields.h"
 #include "protocol/fields.h"
 #include "protocol/forms.h"
+#include "protocol/images.h"
 #include "protocol/responses/responses_fields.h"
 
 namespace corral::protocol {
@@ -31,6 +32,21 @@ Only `arguments`, `const`, `default`, `enum` and `examples` keep their nulls.
 - Default values come from the model's file if it has them, else from llama-server.
 - A body may have a `Content-Encoding`: gzip, deflate or zstd, also several of them. The limits of a body hold for its decoded bytes, too.
 
+Models with a projector read pictures, some of them sound. A model that doesn't is not loaded for such a request: the error names models that
+do. Each API has its own form of a picture; they may stand between texts, also in results of tools:
+
+| API | picture | sound |
+|---|---|---|
+| chat/completions | a part `{"type": "image_url", "image_url": {"url": "data:image/png;base64,…"}}` | a part `{"type": "input_audio", "input_audio": {"data": "…", "format": "wav"}}`: wav, mp3 or flac, in base64 |
+| messages | a block `image` with a `source` of the type `base64` or `url` | – |
+| responses | a part `input_image` with `image_url`, or `input_file` with a picture as `file_data` | – |
+| Ollama's chat and generate | `images`: base64 without a header, or a data URL | – |
+
+Pictures are PNG, JPEG, WebP or GIF (its first frame); the bytes decide, not the named type. `detail` has no effect. A request has at most 32
+pictures and sounds of 20 MiB each, and all of its body counts for `max_body_bytes` (32 MiB; base64 adds a third). URLs of the web are rejected
+unless the setting `fetch_images` is on: then the server downloads them, without a proxy, from public addresses only, at most 24 MiB for a
+request in 30 seconds.
+
 These fields of llama-server have no effect:
 
 | field | reason |
@@ -50,6 +66,7 @@ Limits prevent that one request blocks a model for others. In addition to the ta
 | part | limit |
 |---|---|
 | a message | 1,024 parts, 256 tool calls |
+| pictures and sounds of a request | 32, of 20 MiB each |
 | tools | 512 KiB in all, 128 optional parameters each |
 | a schema | 4,096 parts, 32 levels, 512 properties in one object, 2,048 values in its lists, 256 different `$ref`s |
 | a prompt with more bytes than the context can hold | rejected without tokenizing |
@@ -86,6 +103,7 @@ constexpr EndpointBody kBodies[] = {
     {"embedding", native_embedding_fields},
     {"rerank", rerank_fields},
     {"audio/speech", speech_fields},
+    {"images/generations", image_fields},
     {"tokenize", tokenize_fields},
     {"detokenize", detokenize_fields},
     {"messages", messages_fields},
@@ -116,6 +134,15 @@ std::string limits(const Field& field) {
   return text;
 }
 
+std::string rows(const FieldTable& table) {
+  std::string text;
+  for (const Field& field : table.fields()) {
+    text += fmt::format("| `{}`{} | {} | {} |\n", field.name, field.required ? " (required)" : "",
+                        cell(field.kinds == kAny ? "any" : expectation(field) + limits(field)), cell(field.about));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::span<const EndpointBody> endpoint_bodies() { return kBodies; }
@@ -124,10 +151,7 @@ std::string requests_page() {
   std::string page(kIntro);
   for (const auto& one : kBodies) {
     page += fmt::format("\n## POST {}\n\n| field | value | |\n|---|---|---|\n", one.path);
-    for (const Field& field : one.table().fields()) {
-      page += fmt::format("| `{}`{} | {} | {} |\n", field.name, field.required ? " (required)" : "",
-                          cell(field.kinds == kAny ? "any" : expectation(field) + limits(field)), cell(field.about));
-    }
+    page += rows(one.table());
   }
   for (const auto& one : endpoint_forms()) {
     page += fmt::format(
@@ -135,6 +159,7 @@ std::string requests_page() {
     for (const auto& field : one.fields)
       page += fmt::format("| `{}`{} | {} | {} |\n", field.name, field.required ? " (required)" : "", field.value,
                           field.about);
+    if (one.table != nullptr) page += rows(one.table());
   }
   return page;
 }

@@ -136,13 +136,13 @@ const FieldTable& speech_fields() {
        .kinds = kString | kObject,
        .max_bytes = 256,
        .inside = check_voice,
-       .about = "a name from GET audio/voices, or an object with its `id`; OpenAI's names map to some of them. "
-                "Default: the first voice of the model"},
+       .about = "a name from GET audio/voices, such as fr or de+f3 of espeak-ng, or an object with its `id`; OpenAI's "
+                "names map to some of them. Default: the first voice of the model"},
       {.name = "response_format",
        .kinds = kString,
        .choices = "mp3|opus|aac|flac|wav|pcm",
-       .about = "default: mp3. pcm: 16-bit samples, 24,000 per second, one channel. opus, aac and flac only with "
-                "backends that support them"},
+       .about = "default: mp3. pcm: 16-bit samples, 24,000 per second, one channel. opus, aac and flac need ffmpeg on "
+                "the server, unless the backend makes them itself"},
       {.name = "speed", .kinds = kNumber, .min = 0.25, .max = 4, .about = "1 is the normal speed"},
       {.name = "instructions", .kinds = kString, .max_bytes = 64 * 1024, .about = "for backends that support them"},
       {.name = "stream_format",

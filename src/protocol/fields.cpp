@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "protocol/errors.h"
+#include "protocol/media.h"
 
 namespace corral::protocol {
 namespace {
@@ -243,6 +244,11 @@ std::optional<Millis> ping_interval(json::View seconds) {
 
 Result<Peeked> check(json::View body, const FieldTable& table) {
   if (auto fine = table.check(body); !fine) return std::unexpected(std::move(fine.error()));
+  if (&table == &chat_fields()) {
+    const Path root;
+    auto fine = check_media(body.find("messages"), {&root, "messages"});
+    if (!fine) return std::unexpected(std::move(fine.error()));
+  }
   Peeked peeked;
   body.each_member([&](std::string_view name, json::View value) {
     if (name == "model") peeked.model = value.as_string();
@@ -250,6 +256,7 @@ Result<Peeked> check(json::View body, const FieldTable& table) {
     if (name == "stream_options") peeked.include_usage = value.find("include_usage").as_bool();
     if (name == "sse_ping_interval") peeked.ping_interval = ping_interval(value);
     if (name == "ctx_size") peeked.context = static_cast<std::uint64_t>(std::max<std::int64_t>(value.as_integer(), 0));
+    if (name == "messages") peeked.media = media_in(value);
   });
   return peeked;
 }

@@ -100,6 +100,15 @@ class FieldTable {
   std::array<std::uint8_t, kSlots> index_{};  // field number + 1, 0: free; open addressing
 };
 
+// Pictures and sound in the messages of a chat (media.h).
+struct Media {
+  std::uint32_t pictures = 0, sounds = 0, videos = 0;
+  std::uint32_t urls = 0;  // of the pictures: at a URL of the web
+  bool canonical = true;   // no picture is written in another form
+
+  bool any() const { return pictures + sounds + videos > 0; }
+};
+
 // The members of a body that the router needs.
 struct Peeked {
   std::string model;  // empty: not given
@@ -108,6 +117,7 @@ struct Peeked {
   // sse_ping_interval: silence in a stream before a ping; 0: never; nothing: not given.
   std::optional<Millis> ping_interval = {};
   std::uint64_t context = 0;  // ctx_size: minimum context of the model in tokens; 0: any
+  Media media = {};           // of a canonical chat
 };
 
 // The value of sse_ping_interval.

@@ -259,7 +259,7 @@ TEST(Fields, BodiesThatPass) {
       chat("", R"([{"role":"assistant","content":"a","tool_calls":[]}])"),
       chat(
           "",
-          R"([{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"data:"}}]}])"),
+          R"([{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}]}])"),
       chat("", R"([{"role":"assistant","reasoning_content":"hm"},{"role":"tool","tool_call_id":"1","content":"4"}])"),
       chat(R"(,"tools":[{"type":"web_search"},{"type":"function","function":{"name":"f"}}],"tool_choice":"auto")"),
       chat(R"(,"logit_bias":{"5":-100,"hello":false},"seed":18446744073709551615)"),

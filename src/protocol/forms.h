@@ -1,4 +1,5 @@
-// Fields of sound endpoints. Forms with files are listed here for the documentation; dialects/audio checks them.
+// Fields of sound endpoints. Forms with files are listed here for the documentation; dialects/audio and dialects/images
+// check them.
 #pragma once
 
 #include <span>
@@ -21,6 +22,8 @@ struct FormField {
 struct EndpointForm {
   std::string_view path;
   std::span<const FormField> fields;
+  // Its other fields, as of a body with JSON; null: none.
+  const FieldTable& (*table)() = nullptr;
 };
 std::span<const EndpointForm> endpoint_forms();
 

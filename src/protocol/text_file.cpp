@@ -1,49 +1,18 @@
 #include "protocol/text_file.h"
 
-#include <array>
-#include <cstdint>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/utf8.h"
 #include "json/writer.h"
+#include "protocol/base64.h"
 #include "protocol/errors.h"
 
 namespace corral::protocol {
 namespace {
 
 constexpr std::size_t kShownType = 64;
-
-// Six bits for each character of base64; kNone for others.
-constexpr std::uint8_t kNone = 0xff;
-constexpr auto kDigits = [] {
-  std::array<std::uint8_t, 256> digits{};
-  digits.fill(kNone);
-  constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  for (std::size_t i = 0; i < kAlphabet.size(); ++i)
-    digits[static_cast<unsigned char>(kAlphabet[i])] = static_cast<std::uint8_t>(i);
-  return digits;
-}();
-
-Result<std::string> from_base64(std::string_view text) {
-  for (int i = 0; i < 2 && text.ends_with('='); ++i) text.remove_suffix(1);
-  const auto broken = [] { return fail(errc::bad_value, "has invalid base64: encode the file again"); };
-  if (text.size() % 4 == 1) return broken();
-  std::string bytes;
-  bytes.reserve(text.size() / 4 * 3 + 2);
-  std::uint32_t bits = 0;
-  int count = 0;
-  for (const char c : text) {
-    const auto digit = kDigits[static_cast<unsigned char>(c)];
-    if (digit == kNone) return broken();
-    bits = bits << 6 | digit;
-    count += 6;
-    if (count < 8) continue;
-    count -= 8;
-    bytes.push_back(static_cast<char>(bits >> count & 0xff));
-  }
-  return bytes;
-}
 
 }  // namespace
 
@@ -62,8 +31,9 @@ Result<std::string> text_of_file(std::string_view data_url) {
                             type.substr(0, complete_utf8_length(type))));
   }
   auto text = from_base64(data_url.substr(comma + 1));
-  if (text && !json::is_utf8(*text)) return fail(errc::bad_value, "is not UTF-8: encode the text as UTF-8");
-  return text;
+  if (!text) return fail(errc::bad_value, "has invalid base64: encode the file again");
+  if (!json::is_utf8(*text)) return fail(errc::bad_value, "is not UTF-8: encode the text as UTF-8");
+  return std::move(*text);
 }
 
 }  // namespace corral::protocol

@@ -90,6 +90,10 @@ async::Task<Result<MemoryEstimate>> ModelRouter::estimate(backends::ModelPtr mod
   return at_home(loads_).call(&ModelLoads::estimate, std::move(model), std::move(options));
 }
 
+async::Task<std::vector<Projector>> ModelRouter::projectors(std::vector<backends::ModelPtr> models) {
+  return at_home(contexts_).call(&ContextPlanner::projectors, std::move(models));
+}
+
 async::Task<std::vector<ModelContext>> ModelRouter::contexts(std::vector<backends::ModelPtr> models) {
   return at_home(contexts_).call(&ContextPlanner::of, std::move(models));
 }

@@ -113,6 +113,8 @@ class ModelRouter final : public LeaseProvider, private ActionExecutor {
   async::Task<Result<MemoryEstimate>> estimate(backends::ModelPtr model, OptionPatch options);
   // Contexts of these models, in their order: of the loaded model, or as a load would give it now.
   async::Task<std::vector<ModelContext>> contexts(std::vector<backends::ModelPtr> models);
+  // Projectors of these models, in their order: of the loaded model, or of a load. Without a sample of the memory.
+  async::Task<std::vector<Projector>> projectors(std::vector<backends::ModelPtr> models);
   // Simulates idleness or memory pressure once, see residency::SimulatePressure.
   async::Task<Result<PressureReport>> simulate_pressure(double pct);
 

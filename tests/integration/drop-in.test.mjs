@@ -120,7 +120,7 @@ test("a file that is no model ends the server", async () => {
 
 test("what has no equal is refused by name, with the reason", async () => {
   for (const [flags, why] of [
-    [["--mmproj", "x.gguf"], /'--mmproj': no equivalent here: images are not supported/],
+    [["--mmproj-url", "x"], /'--mmproj-url': no equivalent here: only a model of -hf/],
     [["--tools", "all"], /no built-in tools and no MCP servers/],
     [["--n-gpu-layer", "1"], /did you mean --n-gpu-layers\?/],
   ]) {

@@ -150,7 +150,7 @@ test("forms are decoded too, within their own limit", async () => {
 
 // Forms as RFC 2046 allows them.
 test("a form with a preamble, an empty line first, or blanks behind its boundaries", async () => {
-  const parts = (blanks) => `--x${blanks}\r\nContent-Disposition: form-data;\r\n name="file"; filename*=utf-8''s%C3%BC.wav\r\n\r\nRIFF\0\0\0\0WAVE\r\n--x${blanks}\r\nContent-Disposition: form-data; name="model"\r\n\r\nno-such-model\r\n--x--${blanks}\r\nepilogue`;
+  const parts = (blanks) => `--x${blanks}\r\nContent-Disposition: form-data;\r\n name="file"; filename*=utf-8''s%C3%BC.wav\r\n\r\nID3\x04\r\n--x${blanks}\r\nContent-Disposition: form-data; name="model"\r\n\r\nno-such-model\r\n--x--${blanks}\r\nepilogue`;
   for (const form of [`\r\n${parts("")}`, `This is a form.\r\n${parts("")}`, parts(" \t ")]) {
     const answer = await send("/v1/audio/transcriptions", form, { "content-type": "multipart/form-data; boundary=x" });
     assert.equal(answer.status, 404, answer.text);

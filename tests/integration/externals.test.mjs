@@ -92,7 +92,7 @@ model_name = "theirs"
   const form = new FormData();
   form.set("model", "m");
   form.set("language", "de");
-  form.set("file", new Blob([Buffer.concat([Buffer.from("RIFF\0\0\0\0WAVE"), Buffer.alloc(100)])]), "a.wav");
+  form.set("file", new Blob([Buffer.concat([Buffer.from("ID3\x04"), Buffer.alloc(100)])]), "a.wav");
   form.set("temperature", "0.5");
   const response = await server.fetch("/v1/audio/transcriptions", { method: "POST", body: form });
   const text = await response.text();

@@ -27,7 +27,7 @@ const eventually = async (holds) => {
 
 // A form whose file has so many pieces, and the field `model` behind it.
 function upload(pieces, model, each = () => {}) {
-  const head = `--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nRIFF\0\0\0\0WAVE`;
+  const head = `--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nID3\x04`;
   const tail = `\r\n--x\r\nContent-Disposition: form-data; name="model"\r\n\r\n${model}\r\n--x--\r\n`;
   const asking = request(`${server.url}/v1/audio/transcriptions`, { method: "POST", headers: { "content-type": "multipart/form-data; boundary=x" } });
   const answered = new Promise((resolve, reject) => {

@@ -10,6 +10,7 @@
 #include "decoder.h"
 #include "encoder.h"
 #include "manifest.h"
+#include "projector.h"
 #include "recurrent.h"
 #include "reranker.h"
 #include "scripted.h"
@@ -126,6 +127,7 @@ std::vector<Recipe> small_models() {
   all.push_back({.name = "tiny-gap", .type = "llm", .make = [=](const Sources& from) {
                    return make_decoder("tiny-gap", "Tiny Gap", llama, with_gap_tokens(from.bpe), from.seed);
                  }});
+  all.push_back(decoder("tiny-qwen2vl", "Tiny Qwen2-VL", {.architecture = "qwen2vl", .matrices = GGML_TYPE_F32}));
   return all;
 }
 
@@ -177,11 +179,39 @@ std::vector<Recipe> pretokenizer_models() {
   return all;
 }
 
+// tiny-llama, tiny-gemma3 and tiny-qwen2vl under other names, and a projector for each.
+std::vector<Recipe> vision_models() {
+  const DecoderShape llama{.matrices = GGML_TYPE_F32};
+  const DecoderShape qwen2vl{.architecture = "qwen2vl", .matrices = GGML_TYPE_F32};
+  const auto projector = [](const char* name, const char* title, auto make) -> Recipe {
+    return {name, "projector", [=](const Sources& from) { return make(name, title, {}, from.seed); }};
+  };
+  return {
+      {.name = "tiny-vision",
+       .type = "llm",
+       .make =
+           [=](const Sources& from) { return make_decoder("tiny-llama", "Tiny Vision", llama, from.bpe, from.seed); }},
+      projector("mmproj-tiny-vision", "Tiny Vision Projector", make_llava_projector),
+      {.name = "tiny-siglip",
+       .type = "llm",
+       .make =
+           [=](const Sources& from) { return make_gemma3("tiny-gemma3", "Tiny SigLIP", llama, from.bpe, from.seed); }},
+      projector("mmproj-tiny-siglip", "Tiny SigLIP Projector", make_gemma3_projector),
+      {.name = "tiny-mrope",
+       .type = "llm",
+       .make =
+           [=](const Sources& from) {
+             return make_decoder("tiny-qwen2vl", "Tiny M-RoPE", qwen2vl, from.bpe, from.seed);
+           }},
+      projector("mmproj-tiny-mrope", "Tiny M-RoPE Projector", make_qwen2vl_projector)};
+}
+
 std::vector<Recipe> recipes(Set set) {
   if (set == Set::real) return real_sized_models();
   if (set == Set::large) return large_models();
   if (set == Set::pretokenizers) return pretokenizer_models();
   if (set == Set::quantised) return quantised_models();
+  if (set == Set::vision) return vision_models();
   return set == Set::weighty ? weighty_models() : small_models();
 }
 

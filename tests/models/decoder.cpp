@@ -24,6 +24,7 @@ void describe_decoder(Metadata& metadata, const DecoderShape& shape, const std::
   metadata.set(arch + ".attention.layer_norm_rms_epsilon", 1e-6F);
   metadata.set(arch + ".rope.freq_base", shape.rope_base);
   metadata.set(arch + ".rope.dimension_count", shape.head_width);
+  if (arch == "qwen2vl") metadata.set(arch + ".rope.dimension_sections", std::vector<std::int32_t>{2, 3, 3, 0});
   metadata.set(arch + ".vocab_size", static_cast<std::uint32_t>(vocabulary.size()));
   if (shape.experts > 0) {
     metadata.set(arch + ".expert_count", shape.experts);
@@ -58,7 +59,7 @@ Model make_decoder(const std::string& name, const std::string& title, const Deco
                    const Vocabulary& vocabulary, std::uint64_t seed) {
   const Weights weights(seed, name);
   const ggml_type type = shape.matrices;
-  const bool normed = shape.architecture != "llama";  // queries and keys are normed per head
+  const bool normed = shape.architecture.starts_with("qwen3");  // queries and keys are normed per head
   const std::int64_t width = shape.width;
   const std::int64_t ffn = shape.ffn;
   const std::int64_t experts = shape.experts;

@@ -1,5 +1,5 @@
-// Random decoder-only transformers: llama, qwen3 (with query and key norms), qwen3moe. They know nothing, but what they
-// say depends on every token of their context, so that a mixed-up KV cache shows in the text:
+// Random decoder-only transformers: llama, qwen3 (with query and key norms), qwen3moe, qwen2vl (M-RoPE). They know
+// nothing, but what they say depends on every token of their context, so that a mixed-up KV cache shows in the text:
 //  - attention is sharp (`focus`): each head looks at one or few tokens, chosen by their meaning and distance;
 //  - the attention's answer is as large as the token itself (`attention_gain`).
 // They only ever say plain text (byte_level.h), and never end by themselves: a greedy answer is as long as asked for.

@@ -75,6 +75,9 @@ void Metadata::set(const std::string& key, const std::vector<std::string>& value
 void Metadata::set(const std::string& key, const std::vector<std::int32_t>& values) {
   gguf_set_arr_data(context_.get(), key.c_str(), GGUF_TYPE_INT32, values.data(), values.size());
 }
+void Metadata::set(const std::string& key, const std::vector<float>& values) {
+  gguf_set_arr_data(context_.get(), key.c_str(), GGUF_TYPE_FLOAT32, values.data(), values.size());
+}
 
 void write_gguf(const std::filesystem::path& path, const Metadata& metadata, std::span<const Tensor> tensors) {
   const std::unique_ptr<gguf_context, void (*)(gguf_context*)> gguf(gguf_init_empty(), gguf_free);

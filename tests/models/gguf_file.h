@@ -32,6 +32,7 @@ class Metadata {
   void set(const std::string& key, const char* value);
   void set(const std::string& key, const std::vector<std::string>& values);
   void set(const std::string& key, const std::vector<std::int32_t>& values);
+  void set(const std::string& key, const std::vector<float>& values);
 
   const gguf_context* get() const { return context_.get(); }
 

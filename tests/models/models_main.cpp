@@ -14,12 +14,13 @@ int main(int argc, char** argv) {
   app.add_option("--seed", options.seed, "Seed of all random weights")->capture_default_str();
   app.add_option("--vocabularies", options.vocabularies, "Folder with llama.cpp's ggml-vocab-*.gguf")
       ->capture_default_str();
-  bool bench = false, large = false, weighty = false, quantised = false, pretokenizers = false;
+  bool bench = false, large = false, weighty = false, quantised = false, pretokenizers = false, vision = false;
   app.add_flag("--bench", bench, "The 0.5B-shaped models for benchmarks instead of the small ones");
   app.add_flag("--bench-7b", large, "A 7B-shaped model of 8 GB, for benchmarks of GPUs");
   app.add_flag("--weighty", weighty, "Models of some hundred MB that are nearly all weights, for splits");
   app.add_flag("--quantised", quantised, "Models of some MB in Q8_0 and Q4_0");
   app.add_flag("--pretokenizers", pretokenizers, "Models whose pre-tokenizers take much stack or time for some texts");
+  app.add_flag("--vision", vision, "Models that take pictures, with their projectors");
   CLI11_PARSE(app, argc, argv);
   using corral::test_models::Set;
   options.set = bench           ? Set::real
@@ -27,6 +28,7 @@ int main(int argc, char** argv) {
                 : weighty       ? Set::weighty
                 : quantised     ? Set::quantised
                 : pretokenizers ? Set::pretokenizers
+                : vision        ? Set::vision
                                 : Set::small;
   options.on_model = [](std::string_view name) { fmt::print(stderr, "  {}\n", name); };
   try {

@@ -4,6 +4,6 @@
 
 namespace corral::test_models {
 
-inline constexpr int kGeneratorVersion = 7;
+inline constexpr int kGeneratorVersion = 8;
 
 }  // namespace corral::test_models

@@ -43,6 +43,12 @@ enum class Page {
 // Paths of llama-swap whose GET changes something.
 bool acts(std::string_view path) { return path == "/unload" || path.starts_with("/upstream/"); }
 
+// A page of a client that shows an image by its URL (api/images).
+bool shows_image(const http::RequestHead& head) {
+  return head.method == "GET" && head.path().find("/images/files/") != std::string_view::npos &&
+         head.headers.get("Sec-Fetch-Dest") == "image";
+}
+
 Page page_of(const http::Request& request, const AccessOptions& options) {
   const auto& headers = request.head.headers;
   if (headers.has("Origin")) {
@@ -59,7 +65,7 @@ Page page_of(const http::Request& request, const AccessOptions& options) {
   // The page that has a link can't read its target, and GET changes nothing but at a few paths.
   const bool link = request.head.method == "GET" && !acts(request.head.path()) &&
                     headers.get("Sec-Fetch-Mode") == "navigate" && headers.get("Sec-Fetch-Dest") == "document";
-  return link ? Page::none : Page::cross_origin;
+  return link || shows_image(request.head) ? Page::none : Page::cross_origin;
 }
 
 Error cross_origin(const http::Headers& headers) {

@@ -235,6 +235,16 @@ TEST_F(AccessTest, WithoutAnOriginOtherSitesMayOnlyLinkHere) {
   }
 }
 
+// The random name in its URL is the right to see it.
+TEST_F(AccessTest, PagesOfOtherSitesShowImagesThatWereMadeHere) {
+  const Fields shown = {{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Mode", "no-cors"}, {"Sec-Fetch-Dest", "image"}};
+  EXPECT_EQ(ask(shown, "GET", {}, "/v1/images/files/x.png"), 200u);
+  EXPECT_EQ(ask(shown, "GET", {}, "/v1/images/generations"), 403u);
+  EXPECT_EQ(ask(shown, "POST", {}, "/v1/images/files/x.png"), 403u);
+  EXPECT_EQ(ask({{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Dest", "script"}}, "GET", {}, "/v1/images/files/x.png"),
+            403u);
+}
+
 // Every page could have unloaded all models.
 TEST_F(AccessTest, OtherSitesMayNotLinkToPathsThatChangeSomething) {
   const Fields link = {

@@ -39,6 +39,11 @@ constexpr auto kRights = std::to_array<RouteRights>({
     {"POST", "audio/translations", kInference},
     {"POST", "audio/speech", kInference},
     {"GET", "audio/voices", kInference},
+    {"POST", "images/generations", kInference},
+    {"POST", "images/edits", kInference},
+    {"POST", "images/variations", kInference},
+    // The name is random and long, so it is the right: pages show images by URLs alone.
+    {"GET", "images/files/{name}", kPublic},
     {"POST", "tokenize", kInference},
     {"POST", "detokenize", kInference},
     {"POST", "responses", kInference},

@@ -6,6 +6,7 @@
 #include "api/access/access_filter.h"
 #include "api/admin/routes.h"
 #include "api/api_fixture_for_tests.h"
+#include "api/images/routes.h"
 #include "api/ollama/routes.h"
 #include "api/openai/routes.h"
 #include "api/responses/routes.h"
@@ -72,6 +73,7 @@ TEST_F(RightsTest, EveryRouteIsInTheTable) {
   add_requests(routes, context.core, std::make_shared<ActivityBoard>());
   add_memory(routes, context.core);
   add_root(routes, context.llama);
+  add_image_files(routes, context.images);
   for (auto* add : {add_health, add_load, add_events, add_metrics, add_options, add_config, add_keys, add_mesh,
                     add_stats_history, add_logs})
     add(routes, context.admin);

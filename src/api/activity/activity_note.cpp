@@ -1,6 +1,7 @@
 #include "api/activity/activity_note.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "protocol/http_error.h"
 
@@ -54,7 +55,7 @@ class ActivityNote::CountedBody final : public http::BodySource {
     if (!piece) {
       note_->failure_ = kFailed;
     } else if (piece->empty()) {
-      note_->ended_ = true;
+      if (!std::exchange(ended_, true)) --note_->unended_;
     } else if (events_) {
       note_->record_events(*piece);
     }
@@ -72,6 +73,7 @@ class ActivityNote::CountedBody final : public http::BodySource {
   const NotePtr note_;
   const std::unique_ptr<http::BodySource> body_;
   const bool events_;
+  bool ended_ = false;
 };
 
 ActivityNote::ActivityNote(CoreContext& context, std::shared_ptr<ActivityBoard> board, std::string_view dialect,
@@ -113,7 +115,7 @@ http::Response ActivityNote::counted(http::Response answer) {
     return answer;
   }
   const bool events = answer.head.headers.get("Content-Type").starts_with("text/event-stream");
-  streams_ = true;
+  ++unended_;
   answer.body = http::Body(std::make_unique<CountedBody>(answer.body.take_source(), shared_from_this(), events));
   return answer;
 }
@@ -132,7 +134,7 @@ http::Response ActivityNote::answered(http::Response answer) {
 
 std::string ActivityNote::outcome() const {
   if (!failure_.empty()) return failure_;
-  return std::string(status_ == 0 || (streams_ && !ended_) ? kCancelled : kOk);
+  return std::string(status_ == 0 || unended_ > 0 ? kCancelled : kOk);
 }
 
 void ActivityNote::write() const {

@@ -37,7 +37,7 @@ class ActivityNote : public std::enable_shared_from_this<ActivityNote> {
   void wants(std::string_view model) { model_ = model.substr(0, kLongestName); }
   // The node that runs it.
   void placed(const router::NodeRef& node) { node_ = node.value().substr(0, kLongestName); }
-  // Returns the same canonical answer; counts its tokens while it passes.
+  // Returns the same canonical answer; counts its tokens while it passes. Also for an answer that is made of several.
   http::Response counted(http::Response answer);
   // Returns the same answer; records it as the client gets it.
   http::Response answered(http::Response answer);
@@ -59,7 +59,7 @@ class ActivityNote : public std::enable_shared_from_this<ActivityNote> {
   std::string model_, node_;
   unsigned status_ = 0;  // 0: the client disconnected before the answer
   std::string failure_;  // code of the error, also of a stream that failed; empty: none
-  bool streams_ = false, ended_ = false;
+  int unended_ = 0;      // streams that haven't ended: the answer, and those that it is made of
   protocol::AnswerCount count_;
   std::shared_ptr<Capture> capture_;  // null: no capture
   ActivityBoard::Place place_;        // last member: once it is set, other threads read this note

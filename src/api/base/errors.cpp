@@ -33,6 +33,9 @@ const std::error_category& error_category() {
       {"response_events_gone", ErrorKind::invalid_request},
       {"nothing_kept", ErrorKind::invalid_request},
       {"server_stopping", ErrorKind::unavailable},
+      {"media_not_supported", ErrorKind::invalid_request},
+      {"picture_not_fetched", ErrorKind::invalid_request},
+      {"image_not_found", ErrorKind::not_found},
   };
   static const TableCategory category("api", kRows);
   return category;

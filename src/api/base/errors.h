@@ -33,6 +33,9 @@ enum class errc {
   response_events_gone,        // of a response whose stream a client wants to resume
   nothing_kept,                // storage is off (`store_responses`)
   server_stopping,
+  media_not_supported,  // pictures or sound for a model that doesn't read them
+  picture_not_fetched,  // at a URL of a request
+  image_not_found,  // its URL has ended
 };
 
 }  // namespace corral::api

@@ -20,6 +20,11 @@ std::string names_of(std::span<const backends::ModelPtr> models) {
   return text;
 }
 
+// Requests for a model of any type are about tokens.
+bool has_tokens(const models::ModelInfo& model) {
+  return model.type != ModelType::transcription && model.type != ModelType::image && model.type != ModelType::tts;
+}
+
 std::string kind_of(std::optional<ModelType> type) {
   return type ? fmt::format("model of type {}", name_of(*type)) : std::string("model");
 }
@@ -28,7 +33,7 @@ std::string kind_of(std::optional<ModelType> type) {
 
 Result<backends::ModelPtr> unnamed_model(const router::Report& report, const models::Catalog& catalog,
                                          std::optional<ModelType> type) {
-  const auto fits = [&](const models::ModelInfo& model) { return !type || model.type == *type; };
+  const auto fits = [&](const models::ModelInfo& model) { return type ? model.type == *type : has_tokens(model); };
   std::vector<backends::ModelPtr> loaded, known;
   for (const auto& instance : report.instances) {
     const bool stays = instance.view.leaving == residency::StopReason::none;

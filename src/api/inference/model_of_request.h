@@ -7,8 +7,9 @@
 
 namespace corral::api {
 
-// Among the models of this type, or of all types: the only one in memory, else the only one in the catalog. An instance
-// that is being stopped isn't in memory. Pure. Errors: protocol::errc::missing_field, which lists names to choose from.
+// Among the models of this type, or of all types with tokens: the only one in memory, else the only one in the catalog.
+// An instance that is being stopped isn't in memory. Pure. Errors: protocol::errc::missing_field, which lists names to
+// choose from.
 Result<backends::ModelPtr> unnamed_model(const router::Report& report, const models::Catalog& catalog,
                                          std::optional<ModelType> type);
 // The same with the current report and catalog.

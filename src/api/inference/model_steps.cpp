@@ -3,6 +3,7 @@
 
 #include "api/activity/activity_note.h"
 #include "api/inference/model_of_request.h"
+#include "api/inference/openai_names.h"
 #include "api/inference/steps.h"
 #include "protocol/errors.h"
 
@@ -21,6 +22,23 @@ async::Task<http::Response> with_model(InferenceContext& context, CallPtr call, 
   co_return co_await std::move(answering);
 }
 
+// One of OpenAI's names: the answer names the model that it means.
+async::Task<http::Response> with_best_model(InferenceContext& context, ModelType type, CallPtr call, Next next) {
+  // For the first scan of the disk.
+  co_await context.files.models.catalog();
+  if (!is_free_name(context, call->canonical.about.model)) {
+    auto answering = with_model(context, std::move(call), next);
+    co_return co_await std::move(answering);
+  }
+  auto finding = best_model_now(context, call->canonical.about.model, type);
+  call->found = co_await std::move(finding);
+  const auto name = call->found ? call->model()->name.value() : std::string();
+  auto answering = next(std::move(call));
+  auto answer = co_await std::move(answering);
+  if (!name.empty()) answer.head.headers.set("X-Corral-Model", name);
+  co_return answer;
+}
+
 // The requested context, at most what the model supports.
 std::uint64_t context_of(const dialects::Canonical& asked, const models::ModelInfo& model) {
   const auto trained = model.traits.context_length;
@@ -30,7 +48,11 @@ std::uint64_t context_of(const dialects::Canonical& asked, const models::ModelIn
 }  // namespace
 
 Filter find_model_step(InferenceContext& context) {
-  return [&context](CallPtr call, Next next) { return with_model(context, std::move(call), next); };
+  return [&context](CallPtr call, Next next) {
+    const auto type = type_of_openai_name(call->canonical.about.model);
+    if (type && call->type == *type) return with_best_model(context, *type, std::move(call), next);
+    return with_model(context, std::move(call), next);
+  };
 }
 
 Filter known_model_step(InferenceContext& context) {

@@ -33,7 +33,10 @@ Facts facts_of(const models::ModelInfo& model, const models::ContentHashes* hash
   facts.infill = model.type == ModelType::llm && model.traits.infill;
   facts.tools = model.traits.tools;
   facts.thinking = model.traits.thinking;
-  facts.vision = models::takes_pictures(model) || (model.traits.vision && fleet::is_remote(model));
+  const auto media =
+      fleet::is_remote(model) ? router::media_announced(model) : router::media_of(model, router::Projector::own);
+  facts.vision = media.pictures;
+  facts.audio = media.sounds;
   return facts;
 }
 
@@ -54,6 +57,7 @@ Facts facts_of(const mesh::MeshModel& model) {
   facts.tools = from_file->tools;
   facts.thinking = from_file->thinking;
   facts.vision = from_file->vision;
+  facts.audio = router::reads_sound(from_file->labels);
   return facts;
 }
 
@@ -88,6 +92,7 @@ void write_capabilities(json::Writer& out, const Facts& facts) {
   if (facts.tools) out.value("tools");
   if (facts.thinking) out.value("thinking");
   if (facts.vision) out.value("vision");
+  if (facts.audio) out.value("audio");
   out.end_array();
 }
 

@@ -21,7 +21,7 @@ struct Facts {
   std::string architecture = {}, quantisation = {};
   std::uint64_t parameters = 0;       // 0: not known
   std::uint64_t trained_context = 0;  // tokens; 0: unknown
-  bool tools = false, thinking = false, vision = false;
+  bool tools = false, thinking = false, vision = false, audio = false;
   bool infill = false;  // only for a local model
 };
 
@@ -37,7 +37,7 @@ std::string parameter_size(std::uint64_t parameters);
 // "name", "model", and in Ollama's format "size", "digest" and "details".
 void write_facts(json::Writer& out, const Facts& facts, std::uint64_t size);
 void write_details(json::Writer& out, const Facts& facts);
-// As an array: "completion", "embedding", "insert", "tools", "thinking", "vision".
+// As an array: "completion", "embedding", "insert", "tools", "thinking", "vision", "audio".
 void write_capabilities(json::Writer& out, const Facts& facts);
 
 }  // namespace corral::api::ollama

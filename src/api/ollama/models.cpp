@@ -136,15 +136,18 @@ async::Task<http::Response> show(SupplyContext& context, http::Request request) 
   const auto model = co_await named(context, peek->root());
   if (!model) co_return dialects::error_response(model.error());
   const bool own = !fleet::is_remote(**model);
+  auto facts = facts_of(**model, own ? context.files.hashes : nullptr);
   std::uint64_t usable = 0;
   std::string jinja;
   if (own) {
     const std::vector<backends::ModelPtr> one = {*model};
     const auto windows = co_await context.core.router.contexts(one);
     usable = windows.front().usable;
+    const auto media = router::media_of(**model, windows.front().projector);
+    facts.vision = media.pictures;
+    facts.audio = media.sounds;
     jinja = co_await chat_template(context, (*model)->name);
   }
-  const auto facts = facts_of(**model, own ? context.files.hashes : nullptr);
   std::string body;
   json::Writer out(body);
   out.begin_object().field("license", "").field("modelfile", "FROM " + facts.name + "\n");

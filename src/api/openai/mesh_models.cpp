@@ -2,6 +2,7 @@
 
 #include "api/admin/mesh_json.h"
 #include "api/openai/lm_studio.h"
+#include "router/options/model_media.h"
 
 namespace corral::api {
 namespace {
@@ -74,7 +75,9 @@ void write_far_model(json::Writer& out, const fleet::MeshView& view, const mesh:
                                    .context = facts.context_usable});
   } else {
     out.key("capabilities").begin_object().field("chat", model.type == ModelType::llm).field("tools", facts.tools);
-    out.field("reasoning", facts.thinking).field("vision", facts.vision).end_object();
+    const bool audio = router::reads_sound(facts.labels);
+    out.field("reasoning", facts.thinking).field("vision", facts.vision).field("audio", audio);
+    out.field("multimodal", facts.vision || audio).end_object();
   }
   out.key("status").begin_object().field("value", local_word(model.status));
   write_mesh_status(out, model);

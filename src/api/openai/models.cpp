@@ -53,12 +53,13 @@ async::Task<ModelStates> look(SupplyContext& context) {
   co_return ModelStates{states_of(report), std::move(saved), MeshModels(std::move(view))};
 }
 
-void write_capabilities(json::Writer& out, const models::ModelInfo& model, bool vision) {
+void write_capabilities(json::Writer& out, const models::ModelInfo& model, const router::ModelMedia& media) {
   out.key("capabilities").begin_object();
   out.field("chat", model.type == ModelType::llm)
       .field("tools", model.traits.tools)
       .field("reasoning", model.traits.thinking);
-  out.field("vision", vision).end_object();
+  out.field("vision", media.pictures).field("audio", media.sounds);
+  out.field("multimodal", media.pictures || media.sounds).end_object();
 }
 
 // Names and texts of a model from the configuration; `meta.llamaswap` as llama-swap has it.
@@ -87,7 +88,7 @@ void write_model(json::Writer& out, const models::ModelInfo& model, const ModelS
   const States& states = house.states;
   const auto state = states.find(model.name);
   const auto status = state == states.end() ? std::string_view("unloaded") : state->second;
-  const bool vision = models::takes_pictures(model);
+  const auto media = router::media_of(model, window.projector);
   const bool lm_studio = shape == EntryShape::lm_studio;
   out.begin_object();
   out.field("id", (alias == nullptr ? model.name : alias->name).value()).field("object", "model");
@@ -98,7 +99,8 @@ void write_model(json::Writer& out, const models::ModelInfo& model, const ModelS
   out.field("created", epoch_millis(model.created) / 1000).field("owned_by", "corral");
   write_declared(out, model.declared);
   out.field("checkpoint", model.checkpoint).field("recipe", model.recipe);
-  out.field("type", lm_studio ? lm_studio::type_word(model.type, vision) : std::string_view(name_of(model.type)));
+  out.field("type",
+            lm_studio ? lm_studio::type_word(model.type, media.pictures) : std::string_view(name_of(model.type)));
   out.field("downloaded", true);
   out.field("size", static_cast<double>(model.size.value()) / 1e9).field("size_bytes", model.size.value());
   // The context of one conversation (now, or after a load), and the trained context.
@@ -107,7 +109,7 @@ void write_model(json::Writer& out, const models::ModelInfo& model, const ModelS
   out.field("architecture", model.traits.architecture).field("quantization", model.traits.quantisation);
   if (model.traits.parameters) out.field("parameters", *model.traits.parameters);
   out.key("labels").begin_array();
-  for (const auto& label : model.labels) out.value(label);
+  for (const auto& label : router::labels_with(model, window.projector)) out.value(label);
   out.end_array();
   write_listed_names(out, model);
   if (lm_studio) {
@@ -117,7 +119,7 @@ void write_model(json::Writer& out, const models::ModelInfo& model, const ModelS
                                    .status = status,
                                    .context = window.usable});
   } else {
-    write_capabilities(out, model, vision);
+    write_capabilities(out, model, media);
   }
   out.key("status").begin_object().field("value", status);
   const auto* in_mesh = house.mesh.own(model.name);

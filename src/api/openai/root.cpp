@@ -75,7 +75,9 @@ async::Task<http::Response> sleeping_props(LlamaContext& context, backends::Mode
   json::Writer out(body);
   out.begin_object().key("default_generation_settings").begin_object();
   out.field("n_ctx", windows.front().usable).end_object();
+  const auto media = router::media_of(*model, windows.front().projector);
   out.field("model_path", model->checkpoint).field("model_alias", model->name.value());
+  out.key("modalities").begin_object().field("vision", media.pictures).field("audio", media.sounds).end_object();
   out.field("build_info", context.core.about.build_info).field("is_sleeping", true).end_object();
   co_return http::Response::json(200, std::move(body));
 }

@@ -1,6 +1,7 @@
 // GET audio/voices: the voices of models that speak.
 #include "api/base/core_routes.h"
 #include "api/files/find_model.h"
+#include "api/inference/openai_names.h"
 #include "api/openai/routes.h"
 #include "dialects/error_filter.h"
 #include "http/message.h"
@@ -13,8 +14,26 @@ void write_voices(json::Writer& out, const models::ModelInfo& model, const backe
   for (const auto& voice : voices) {
     out.begin_object().field("id", voice.id).field("name", voice.name).field("language", voice.language);
     if (!voice.gender.empty()) out.field("gender", voice.gender);
+    if (!voice.aliases.empty()) {
+      out.key("aliases").begin_array();
+      for (const auto& alias : voice.aliases) out.value(alias);
+      out.end_array();
+    }
     out.field("model", model.name.value()).end_object();
   }
+  if (!backends::speaks_by_espeak(model)) return;
+  for (const auto& [name, own] : backends::openai_voices()) {
+    out.begin_object().field("id", name).field("name", name).field("language", own.substr(0, own.find('+')));
+    out.field("same_as", own).field("model", model.name.value()).end_object();
+  }
+}
+
+// For speech, so OpenAI's names mean what they mean there.
+async::Task<Result<backends::ModelPtr>> speaker(FilterContext& context, std::string name) {
+  const bool is_openais = type_of_openai_name(name) == ModelType::tts && is_free_name(context.inference, name);
+  auto finding = is_openais ? best_model_now(context.inference, name, ModelType::tts)
+                            : find_own_model(context.inference.files, name);
+  co_return co_await std::move(finding);
 }
 
 // Of one model, or of all models with a list of voices.
@@ -22,7 +41,7 @@ async::Task<http::Response> list_voices(FilterContext& context, http::Request re
   const auto wanted = http::query_value(request.head.query(), "model");
   std::vector<backends::ModelPtr> models;
   if (wanted) {
-    auto finding = find_own_model(context.inference.files, *wanted);
+    auto finding = speaker(context, *wanted);
     const auto model = co_await std::move(finding);
     if (!model) co_return dialects::error_response(model.error());
     models.push_back(*model);

@@ -51,6 +51,7 @@ constexpr Field kModelPullFields[] = {
     {.name = "dry_run", .kinds = protocol::kBoolean},
     {.name = "do_not_upgrade", .kinds = protocol::kBoolean},
     {.name = "mmproj", .kinds = protocol::kString},
+    {.name = "no_mmproj", .kinds = protocol::kBoolean},
     {.name = "reasoning", .kinds = protocol::kBoolean},
     {.name = "vision", .kinds = protocol::kBoolean},
     {.name = "embedding", .kinds = protocol::kBoolean},
@@ -114,7 +115,10 @@ Result<PullRequest> pull_request_of(const SupplyContext& context, json::View bod
   if (name.empty())
     return fail(protocol::errc::missing_field,
                 "'model_name' is required: the model to download, such as org/repo:Q4_K_M or a URL", "model_name");
-  PullRequest wanted{.detached = !flag_member(body, "subscribe", true)};
+  PullRequest wanted{.detached = !flag_member(body, "subscribe", true), .projector = !flag_member(body, "no_mmproj")};
+  if (!wanted.projector && !projector_member(body).empty())
+    return fail(protocol::errc::bad_value, "'no_mmproj' cannot be combined with 'mmproj': omit one of them",
+                "no_mmproj");
   auto checkpoint = text_member(body, "checkpoint");
   if (checkpoint.empty()) checkpoint = text_member(body.find("checkpoints"), "main");
   if (checkpoint.empty()) {
@@ -200,7 +204,7 @@ async::Task<http::Response> pull_model(SupplyContext& context, http::Request req
     const auto known = context.files.models.find_known(wanted->source);
     if (known) co_return nothing_to_do((*known)->name.value(), streams);
   }
-  auto plan = co_await Pull::plan(context, wanted->source);
+  auto plan = co_await Pull::plan(context, wanted->download());
   if (!plan && plan.error().code == downloads::errc::bad_name && wanted->called.empty() && !dry) {
     const auto known = context.files.models.find_known(wanted->source);
     if (known) co_return nothing_to_do((*known)->name.value(), streams);

@@ -191,6 +191,19 @@ TEST_F(PullTest, CheckpointsAreTakenAndAnotherProjectorIsRefused) {
   EXPECT_EQ(post("/v1/pull", R"({"model_name":"m","checkpoints":{"vae":"x/y"}})").error("param"), "checkpoints");
 }
 
+TEST_F(PullTest, TheProjectorMayBeLeftOut) {
+  hub.add("mmproj-F16.gguf", "not read here");
+  const auto plan = [this](const std::string& more) {
+    return post("/v1/pull", R"({"model_name":"org/repo:Q8_0","dry_run":true)" + more + "}").text;
+  };
+  EXPECT_THAT(plan(""), HasSubstr("mmproj-F16.gguf"));
+  EXPECT_THAT(plan(R"(,"no_mmproj":false)"), HasSubstr("mmproj-F16.gguf"));
+  EXPECT_THAT(plan(R"(,"no_mmproj":true)"), testing::Not(HasSubstr("mmproj-F16.gguf")));
+  EXPECT_EQ(
+      post("/v1/pull", R"({"model_name":"org/repo","mmproj":"mmproj-F16.gguf","no_mmproj":true})").error("message"),
+      "'no_mmproj' cannot be combined with 'mmproj': omit one of them");
+}
+
 TEST_F(PullTest, AWrongNameGetsAWayOn) {
   const auto close = post("/v1/pull", R"({"model_name":"little-4"})");
   EXPECT_EQ(close.status, 400u);

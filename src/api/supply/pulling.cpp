@@ -57,7 +57,7 @@ async::Task<Result<std::unique_ptr<Pull>>> Pull::begin(SupplyContext& context, P
   if (!wanted.called.empty()) {
     if (auto kept = keep_name(context, wanted, plan); !kept) co_return std::unexpected(std::move(kept.error()));
   }
-  auto begun = co_await context.supply->download_manager.begin(wanted.source, wanted.detached);
+  auto begun = co_await context.supply->download_manager.begin(wanted.download(), wanted.detached);
   if (!begun) co_return std::unexpected(std::move(begun.error()));
   std::unique_ptr<Pull> pull(new Pull(context, std::move(wanted), std::move(plan), std::move(*begun)));
   co_await pull->next(Millis(0));

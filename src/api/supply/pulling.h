@@ -17,6 +17,10 @@ struct PullRequest {
   std::string called = {};               // its name here, saved in user_models.json; empty: the default name
   std::vector<std::string> labels = {};  // of a saved name
   bool detached = false;                 // continues if the client disconnects
+  bool projector = true;                 // false: leave it out
+
+  // The name of its download.
+  std::string download() const { return projector ? source : source + std::string(downloads::kWithoutProjector); }
 };
 
 // Destroying it pauses the download, unless another client waits for it. On one loop.

@@ -213,6 +213,13 @@ async::Task<Result<Removal>> remove_model(SupplyContext& context, RemovalRequest
   const auto model = co_await find_for_removal(context, wanted.name);
   if (!model) co_return std::unexpected(model.error());
   const models::ModelInfo& info = **model;
+  if (info.unconfigured) {
+    co_return fail(errc::file_not_ours,
+                   fmt::format("'{}' cannot be deleted: it is listed because its program is installed; to hide it, set "
+                               "espeak_model to false",
+                               info.name.value()),
+                   "model_name");
+  }
   const auto user = context.supply->names.user_models(context.files.models.recipes());
   const auto entry = std::ranges::find(user.models, info.name.value(), &models::UserModel::name);
   const bool named = entry != user.models.end();

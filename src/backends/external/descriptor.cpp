@@ -19,6 +19,9 @@ std::string_view name_of(ServerKind kind) {
 std::string_view name_of(Listen listen) { return listen == Listen::port ? "port" : "socket"; }
 std::string_view name_of(Proved proved) { return proved == Proved::real ? "real" : "contract"; }
 
+std::string_view name_of(Cancel cancel) { return cancel == Cancel::close ? "close" : "restart"; }
+std::string_view name_of(ImageRequests requests) { return requests == ImageRequests::openai ? "openai" : "sd-cpp"; }
+
 std::string_view name_of(NpuUse use) {
   switch (use) {
     case NpuUse::none:

@@ -27,11 +27,20 @@ enum class Listen : std::uint8_t { port, socket };
 // How it was tested: its program runs in our tests, or the descriptor follows its documentation and only a fake program
 // was used.
 enum class Proved : std::uint8_t { real, contract };
+// How a request ends whose client has left.
+enum class Cancel : std::uint8_t {
+  close,    // its connection is closed: the program stops working on it
+  restart,  // the program would continue, so it is started again
+};
+// Format of requests for images: OpenAI's, or that of stable-diffusion.cpp's server (sd_requests.h).
+enum class ImageRequests : std::uint8_t { openai, sd_cpp };
 
 std::string_view name_of(ServerKind kind);
 std::string_view name_of(Listen listen);
 std::string_view name_of(Proved proved);
 std::string_view name_of(NpuUse use);
+std::string_view name_of(Cancel cancel);
+std::string_view name_of(ImageRequests requests);
 
 // Endpoints as descriptors name them: "chat/completions", "audio/speech".
 std::string_view name_of(protocol::Ask ask);
@@ -83,6 +92,8 @@ struct Descriptor {
   std::map<std::string, std::string> set;      // fields that are added or replaced: JSON
   std::uint32_t concurrency = 0;               // limit of simultaneous requests, others wait; 0: none
   Millis request_timeout{600'000};             // of a request for which the program takes and sends no byte
+  Cancel cancel = Cancel::close;
+  ImageRequests image_requests = ImageRequests::openai;
 
   std::string input = "input";  // exec: the field of the request that is sent to standard input
   std::string output;           // exec: the content type of the output, "audio/wav"

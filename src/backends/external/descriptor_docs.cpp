@@ -60,6 +60,9 @@ time. A program of kind `exec` is killed then; a server continues, because it ma
 readiness check for `watchdog_timeout` while it works on requests is given up: corral kills it, or detaches it if it already ran (kind
 `attach`), and its requests end or are sent once more.
 
+A program may continue to work on a request whose client has left. `cancel = "restart"` then starts the program again, and other requests wait for it
+(`sd-cpp`, which can't be interrupted). The model stays loaded, and corral records no crash.
+
 ## Models of a backend
 
 `models.toml` beside the configuration file defines models. Each entry has the backend and its checkpoint, or its own command:
@@ -82,14 +85,15 @@ llama = "llama-server --port {port}"
 cmd = "${llama} -m /srv/models/small.gguf"
 ```
 
-In addition to the keys below, a model may have `checkpoint`, `checkpoints` (a table: `main`, `vae`, `voices`), `labels` (they set its type:
-`embeddings`, `reranking`, `transcription`, `image`, `tts`), `aliases`, `ttl` (0: no idle timeout) and `macros`. These declare what corral
-can't see in a program: `context` (tokens), `tools` and `vision` (true or false). Lists show them, and `name`, `description` and `metadata` (a
-table, as `meta.llamaswap`); `unlisted = true` keeps the model out of the lists. An unknown key is ignored with a warning.
+In addition to the keys below, a model may have `checkpoint`, `checkpoints` (a table: `main` and others that its command names, such as
+`vae` or `voices`), `labels` (they set its type: `embeddings`, `reranking`, `transcription`, `image`, `tts`), `aliases`, `ttl` (0: no idle
+timeout) and `macros`. These declare what corral can't see in a program: `context` (tokens), `tools` and `vision` (true or false). Lists show
+them, and `name`, `description` and `metadata` (a table, as `meta.llamaswap`); `unlisted = true` keeps the model out of the lists. An unknown
+key is ignored with a warning.
 
-If the command of the recipe has `{model}`, the checkpoint may be the name of a model in the list (`ggml-base.en`) instead of a file. An own
-`cmd` needs neither the program of the recipe nor its kind of address. Answers have the name that the client asked for as `model`, and errors
-of programs have OpenAI's form.
+If the command of the recipe has `{model}` or `{checkpoints.main}`, the checkpoint may be the name of a model in the list (`ggml-base.en`)
+instead of a file. An own `cmd` needs neither the program of the recipe nor its kind of address. Answers have the name that the client asked
+for as `model`, and errors of programs have OpenAI's form.
 
 With `recipe = "llamacpp"` corral's own engine serves the GGUF file; if the entry has keys of a program (`args`, `env`, `cmd`, ...), it is
 llama.cpp's own server, as with `recipe = "llama-server"`. Entries of `user_models.json` may have a `recipe` too.
@@ -149,7 +153,8 @@ std::string backends_page() {
   for (const auto& one : placeholders()) page += fmt::format("| `{{{}}}` | {} |\n", one.name, cell(one.meaning));
   page +=
       "| `{env.NAME}` | a variable of corral's own environment; no value if it is not set |\n| `{checkpoints.NAME}` | "
-      "another checkpoint of the model's entry |\n| `{request.NAME}` | kind exec: a string or number of the request, "
+      "a checkpoint of the model's entry; no value without one. `main`: its file |\n| `{request.NAME}` | kind exec: a "
+      "string or number of the request, "
       "unless it looks like a flag |\n";
   page +=
       "\n## Built-in descriptors\n\nThey are in `src/backends/descriptors/`, one file per recipe, each with the page, "

@@ -366,6 +366,14 @@ constexpr auto kRows = std::to_array<Row>({
     {{"request_timeout", "", "a time such as 90s or 10m", "10m",
       "A request ends with an error after so long without progress: the program takes and sends no byte of it."},
      request_timeout},
+    {{"cancel", "", "close or restart", "close",
+      "How a request ends whose client has left: its connection is closed, or the program, which would continue to "
+      "work, is started again (needs concurrency = 1).",
+      false},
+     one_of<Cancel, &D::cancel, Cancel::close, Cancel::restart>},
+    {{"image_requests", "", "openai or sd-cpp", "openai",
+      "Format of requests for images: OpenAI's, or that of stable-diffusion.cpp's server.", false},
+     one_of<ImageRequests, &D::image_requests, ImageRequests::openai, ImageRequests::sd_cpp>},
     {{"input", "", kText, "input", "Kind exec: the request field that goes to standard input."}, text<&D::input>},
     {{"output", "", kText, "", "Kind exec: the type of the output, such as audio/wav."}, text<&D::output>},
     {{"device", "", "cpu, gpu or npu, or an array of them", "cpu",
@@ -478,6 +486,9 @@ Result<> check_whole(const Descriptor& descriptor, const std::string& where) {
   }
   if (descriptor.kind == ServerKind::exec && descriptor.output.empty())
     return wrong("output", "it needs the type of the output");
+  if (descriptor.cancel == Cancel::restart && (descriptor.kind != ServerKind::server || descriptor.concurrency != 1))
+    return wrong("cancel",
+                 "a restart ends all requests of the program: it needs kind = \"server\" and concurrency = 1");
   if (descriptor.paths.empty() && descriptor.kind != ServerKind::exec)
     return wrong("paths", "it needs at least one endpoint");
   for (const auto& word : descriptor.args) {

@@ -37,7 +37,9 @@ Parts parts_of(std::string_view body) {
   if (!parsed || !parsed->is_object()) return parts;
   const auto* error = json::find(*parsed, "error");
   if (const auto* text = error != nullptr ? error->if_string() : nullptr) {
-    parts.message = std::string(text->data(), text->size());
+    // sd-server: {"error":"server_error","message":"…"}.
+    parts.message = text_in(*parsed, "message");
+    if (parts.message.empty()) parts.message = std::string(text->data(), text->size());
     return parts;
   }
   const auto& from = error != nullptr && error->is_object() ? *error : *parsed;

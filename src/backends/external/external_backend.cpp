@@ -232,6 +232,7 @@ PlaceholderValues ExternalBackend::values_for(const models::ModelInfo& model, co
   values.texts["model"] = shown_model(model);
   values.texts["id"] = model.name.value();
   values.texts["checkpoint"] = model.checkpoint.empty() ? shown_model(model) : model.checkpoint;
+  if (!model.paths.empty() || !model.checkpoint.empty()) values.texts["checkpoints.main"] = shown_model(model);
   values.texts["host"] = "127.0.0.1";
   if (!model.mmproj.empty()) values.texts["mmproj"] = model.mmproj.native();
   const auto entry = std::ranges::find(entries_, model.name.value(), &ModelEntry::name);

@@ -394,5 +394,95 @@ TEST_F(ExternalLimitsTest, AnAnswerThatBreaksOffIsNotCounted) {
   EXPECT_THAT(done_, IsEmpty());
 }
 
+// A program that would go on with a request whose client has left.
+class ExternalRestartTest : public ExternalLimitsTest {
+ protected:
+  ~ExternalRestartTest() override {
+    if (second_) wait_for(second_->stop(Millis(0)));
+  }
+  // Later processes get a server of their own.
+  void start_with_restarts() {
+    start("cancel = \"restart\"\nconcurrency = 1\n");
+    spawner_.script = [this](std::shared_ptr<proc::FakeProcess> process) -> async::Task<void> {
+      second_.emplace(pool_, feeding_, http::ServerOptions());
+      const auto& argv = process->spec().argv;
+      (void)second_->listen_unix(*(std::ranges::find(argv, "--socket") + 1));
+      co_return;
+    };
+    feeding_.answers = false;
+  }
+  // A request whose client leaves when `leaving_` ends its task.
+  void begin_and_leave() {
+    auto ask = [](http::Target& target) -> async::Task<void> {
+      const http::RequestHead head{"POST", "/v1/chat/completions", {}};
+      (void)co_await target.send(head, "{}");
+    };
+    leaving_.spawn("leaving", ask(server_->target(loop().executor())));
+    settle();
+    ASSERT_EQ(feeding_.asked, 1);
+    feeding_.answers = true;
+    leaving_.cancel();
+    settle();
+  }
+  // The description of its end.
+  std::shared_ptr<std::optional<std::string>> await_exit() {
+    auto end = std::make_shared<std::optional<std::string>>();
+    auto wait = [](WrappedServer& server, auto into) -> async::Task<void> {
+      into->emplace(co_await server.wait_for_exit());
+    };
+    wait_for(wait(*server_, end));
+    return end;
+  }
+
+  async::TaskGroup leaving_{loop().executor()};
+  std::optional<http::Server> second_;
+};
+
+TEST_F(ExternalRestartTest, ARequestWhoseClientLeftEndsWithItsProcessAndOthersGetTheNextOne) {
+  start_with_restarts();
+  const auto ended = await_exit();
+  begin_and_leave();
+  EXPECT_FALSE(process(0).alive());
+  const auto waiting = begin();
+  EXPECT_EQ(feeding_.asked, 1) << "the new process isn't ready";
+  for (int i = 0; i < 8; ++i) pass(Millis(300));
+  ASSERT_EQ(spawner_.processes().size(), 2u);
+  EXPECT_TRUE(process(1).alive());
+  EXPECT_EQ(process(0).spec().argv, process(1).spec().argv) << "at the same address";
+  ASSERT_TRUE(*waiting && **waiting);
+  EXPECT_EQ((**waiting)->head.status, 200u);
+  EXPECT_FALSE(*ended) << "the server is still the same";
+  process(1).die(SIGSEGV);
+  settle();
+  EXPECT_TRUE(*ended);
+}
+
+TEST_F(ExternalRestartTest, AStopEndsARestart) {
+  start_with_restarts();
+  const auto ended = await_exit();
+  begin_and_leave();
+  stop(Millis(0));
+  EXPECT_TRUE(*ended);
+  EXPECT_EQ(spawner_.running(), 0u);
+}
+
+TEST_F(ExternalRestartTest, ARestartThatFailsIsTheEndOfTheServer) {
+  start_with_restarts();
+  const auto ended = await_exit();
+  spawner_.next_failure = Error(make_error_code(proc::errc::spawn_failed), "no more processes");
+  begin_and_leave();
+  EXPECT_TRUE(*ended);
+  EXPECT_EQ(spawner_.processes().size(), 1u);
+}
+
+TEST_F(ExternalRestartTest, AnAnsweredRequestRestartsNothing) {
+  start_with_restarts();
+  feeding_.answers = true;
+  ASSERT_TRUE(*begin());
+  settle();
+  EXPECT_EQ(spawner_.processes().size(), 1u);
+  EXPECT_TRUE(process(0).alive());
+}
+
 }  // namespace
 }  // namespace corral::backends

@@ -62,7 +62,13 @@ ExternalProcess::ExternalProcess(ExternalBackend& backend, ModelPtr model, Descr
       model_(std::move(model)),
       descriptor_(std::move(descriptor)),
       options_(std::move(options)),
+      restarted_(backend.home_),
       tasks_(backend.home_) {}
+
+ExternalProcess::~ExternalProcess() {
+  *self_ = nullptr;
+  remove_socket();
+}
 
 async::Task<Result<>> ExternalProcess::load(Hooks hooks) {
   reports_ = RequestReports::make(backend_.home_, std::move(hooks.request_done));
@@ -71,6 +77,7 @@ async::Task<Result<>> ExternalProcess::load(Hooks hooks) {
     bool taken = false;
     loaded = co_await start(taken);
     if (loaded) {
+      is_ready_ = true;
       tasks_.spawn("measure memory", measure());
       co_return loaded;
     }
@@ -103,6 +110,25 @@ async::Task<Result<>> ExternalProcess::start(bool& taken) {
     values_.texts["other_port"] = std::to_string(free_port());
     endpoint = http::TcpEndpoint{"127.0.0.1", port_};
   }
+  auto spawning = spawn();
+  if (auto spawned = co_await std::move(spawning); !spawned) co_return spawned;
+  auto words = backend_.words_for(*model_, descriptor_, values_, reports_);
+  words->base = base;
+  requests_ = words->requests;
+  if (descriptor_->cancel == Cancel::restart) {
+    requests_->on_abandoned([home = backend_.home_, self = self_](RequestGate::Place place) {
+      auto kept = std::make_shared<RequestGate::Place>(std::move(place));
+      async::asio::post(home, [self, kept] {
+        if (*self != nullptr) (*self)->restart(std::move(*kept));
+      });
+    });
+  }
+  targets_.emplace(backend_.timers_, std::move(words), std::move(endpoint));
+  co_return co_await until_ready(taken);
+}
+
+// Starts the process at the address in `values_`.
+async::Task<Result<>> ExternalProcess::spawn() {
   auto argv = expand(descriptor_->command, values_);
   if (!argv) co_return std::unexpected(argv.error());
   argv_ = *argv;
@@ -127,10 +153,40 @@ async::Task<Result<>> ExternalProcess::start(bool& taken) {
   }
   child_ = std::move(*child);
   log_file_ = log_file;
-  auto words = backend_.words_for(*model_, descriptor_, values_, reports_);
-  words->base = base;
-  targets_.emplace(backend_.timers_, std::move(words), std::move(endpoint));
-  co_return co_await until_ready(taken);
+  co_return Result<>();
+}
+
+void ExternalProcess::restart(RequestGate::Place place) {
+  if (!is_ready_ || restarting_ || !child_->alive()) return;
+  log::info("backends",
+            "the client of a request to {} has left: its program is started again, because it would continue",
+            model_->name.value());
+  restarting_ = true;
+  restarted_.reset();
+  requests_->set_restarting(true);
+  tasks_.spawn("restart", run_again(std::move(place)));
+}
+
+async::Task<void> ExternalProcess::run_again(RequestGate::Place place) {
+  auto stopping = child_->stop(Millis(0));
+  (void)co_await std::move(stopping);
+  remove_socket();
+  auto spawning = spawn();
+  auto again = co_await std::move(spawning);
+  if (again) {
+    bool taken = false;
+    auto starting = until_ready(taken);
+    again = co_await std::move(starting);
+  }
+  if (!again) {
+    log::warning("backends", "{} was not started again: {}", model_->name.value(), again.error().message);
+    auto ending = child_->stop(Millis(0));
+    (void)co_await std::move(ending);
+  }
+  restarting_ = false;
+  requests_->set_restarting(false);
+  restarted_.set();
+  place.give_back();
 }
 
 async::Task<Result<>> ExternalProcess::until_ready(bool& taken) {
@@ -210,9 +266,8 @@ async::Task<PortOwner> ExternalProcess::port_owner() {
 async::Task<void> ExternalProcess::measure() {
   if (backend_.options_.measured == nullptr) co_return;
   const auto key = backend_.memory_key(*model_, options_);
-  const auto pid = child_->pid();
   for (Millis pause = kFirstMeasure;; pause = std::min(pause * 2, kLongestMeasure)) {
-    auto look = [pid, gpu_bytes = backend_.options_.gpu_bytes] {
+    auto look = [pid = child_->pid(), gpu_bytes = backend_.options_.gpu_bytes] {
       Measured seen{.host = device::family_bytes(pid), .gpu = 0};
       if (gpu_bytes) seen.gpu = gpu_bytes(device::process_family(pid));
       return seen;
@@ -241,8 +296,12 @@ async::Task<void> ExternalProcess::run_stop_command(Millis grace) {
 }
 
 async::Task<void> ExternalProcess::stop(Millis grace) {
+  is_ready_ = false;
   tasks_.cancel();
   co_await tasks_.join();
+  // A restart that was cancelled has ended, too.
+  restarting_ = false;
+  restarted_.set();
   if (!child_) co_return;
   if (!descriptor_->stop.empty() && grace > Millis(0) && child_->alive()) {
     co_await run_stop_command(grace);
@@ -253,11 +312,19 @@ async::Task<void> ExternalProcess::stop(Millis grace) {
 }
 
 async::Task<std::string> ExternalProcess::wait_for_exit() {
-  const auto status = co_await child_->wait();
+  std::string how;
+  for (bool ended = false; !ended;) {
+    const auto child = child_;
+    const auto status = co_await child->wait();
+    how = status.describe();
+    if (restarting_) co_await restarted_.wait();
+    ended = child == child_;
+  }
+  is_ready_ = false;
   end();
   tasks_.cancel();
   co_await tasks_.join();
-  co_return status.describe();
+  co_return how;
 }
 
 void ExternalProcess::end() {

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "async/event.h"
 #include "async/task_group.h"
 #include "backends/external/external_backend.h"
 #include "backends/external/external_target.h"
@@ -12,7 +13,7 @@ namespace corral::backends {
 class ExternalProcess final : public WrappedServer {
  public:
   ExternalProcess(ExternalBackend& backend, ModelPtr model, DescriptorPtr descriptor, LoadOptions options);
-  ~ExternalProcess() override { remove_socket(); }
+  ~ExternalProcess() override;
 
   async::Task<Result<>> load(Hooks hooks) override;
   async::Task<void> stop(Millis grace) override;
@@ -27,7 +28,12 @@ class ExternalProcess final : public WrappedServer {
  private:
   // One attempt. `taken`: another program took the port first.
   async::Task<Result<>> start(bool& taken);
+  async::Task<Result<>> spawn();
   async::Task<Result<>> until_ready(bool& taken);
+  // Ends the work on a request that was left, for descriptors with Cancel::restart. Other requests keep waiting for
+  // `place`.
+  void restart(RequestGate::Place place);
+  async::Task<void> run_again(RequestGate::Place place);
   async::Task<Result<>> poll(std::shared_ptr<std::string> seen);
   async::Task<PortOwner> port_owner();
   async::Task<void> measure();
@@ -46,9 +52,15 @@ class ExternalProcess final : public WrappedServer {
   std::filesystem::path socket_;
   std::filesystem::path log_file_;
   std::uint16_t port_ = 0;
-  std::unique_ptr<proc::Child> child_;
+  std::shared_ptr<proc::Child> child_;  // of the latest start; shared with waiters for its end
   std::shared_ptr<RequestReports> reports_;
+  std::shared_ptr<ExternalRequests> requests_;
   std::optional<ExternalTargets> targets_;
+  // For calls from other loops, which come on the home loop; null after the end of this object.
+  const std::shared_ptr<ExternalProcess*> self_ = std::make_shared<ExternalProcess*>(this);
+  bool is_ready_ = false;    // it has been loaded, and isn't being stopped
+  bool restarting_ = false;  // `restarted_` is set at the end of it
+  async::Event restarted_;
   bool listens_ = false;
   std::uint64_t answers_ = 0;  // while it loads: a server that responds "not yet" is alive
   async::TaskGroup tasks_;

@@ -10,6 +10,27 @@
 #include "protocol/http_error.h"
 
 namespace corral::backends {
+namespace {
+
+// Gives the place of a request away, if the request ends before its answer begins.
+class Unanswered {
+ public:
+  Unanswered(const ExternalRequests::Abandoned& abandoned, RequestGate::Place& place)
+      : abandoned_(abandoned), place_(place) {}
+  ~Unanswered() {
+    if (!answered_ && abandoned_) abandoned_(std::move(place_));
+  }
+  Unanswered(const Unanswered&) = delete;
+  Unanswered& operator=(const Unanswered&) = delete;
+  void answered() { answered_ = true; }
+
+ private:
+  const ExternalRequests::Abandoned& abandoned_;
+  RequestGate::Place& place_;
+  bool answered_ = false;
+};
+
+}  // namespace
 
 ExternalRequests::ExternalRequests(async::Timers& timers, const Descriptor& descriptor, std::string model,
                                    std::shared_ptr<RequestReports> reports)
@@ -32,8 +53,10 @@ async::Task<Result<http::Response>> ExternalRequests::answer(async::Executor exe
   auto place = co_await gate_->enter();
   watched->program_works();
   const auto began = timers_.now();
+  Unanswered unanswered(abandoned_, place);
   auto sending = send(*watched);
   auto answer = co_await std::move(sending);
+  unanswered.answered();
   if (!answer) co_return answer;
   auto passed = passed_answer(std::move(*answer), {executor, std::move(watched), std::move(place)});
   if (!counts) co_return passed;

@@ -4,6 +4,7 @@
 // Safe on every thread; a request stays on its loop.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -24,6 +25,14 @@ class ExternalRequests {
   ExternalRequests(async::Timers& timers, const Descriptor& descriptor, std::string model,
                    std::shared_ptr<RequestReports> reports);
 
+  // Before the first request: called with the place of each request that ends without an answer while the program works
+  // on it, on any loop. The place may be kept: no other request gets it meanwhile.
+  using Abandoned = std::function<void(RequestGate::Place)>;
+  void on_abandoned(Abandoned abandoned) { abandoned_ = std::move(abandoned); }
+  // The program is being started again: requests wait, and it answers no queries.
+  void set_restarting(bool restarting) { restarting_ = restarting; }
+  bool restarting() const { return restarting_; }
+
   // Sends one request and returns its answer. Called when the request has its place.
   using Send = std::function<async::Task<Result<http::Response>>(WatchedRequest&)>;
   // The answer, whose body ends with an error in the same cases. Errors: those of `send`, external::errc::stalled,
@@ -41,6 +50,8 @@ class ExternalRequests {
   const std::shared_ptr<RequestGate> gate_;
   const std::shared_ptr<RequestLimit> limit_;
   const std::shared_ptr<RequestReports> reports_;
+  Abandoned abandoned_;
+  std::atomic<bool> restarting_ = false;
 };
 
 // The operation that a canonical request asks for; null: none.

@@ -9,6 +9,7 @@
 #include "backends/external/answer_name.h"
 #include "backends/external/error_shape.h"
 #include "backends/external/form_fields.h"
+#include "backends/external/sd_requests.h"
 #include "json/peek.h"
 #include "json/writer.h"
 #include "protocol/client_tag.h"
@@ -67,6 +68,17 @@ std::string in_their_words(std::string_view body, const Descriptor& descriptor, 
   return out;
 }
 
+namespace {
+
+std::string in_program_words(std::string_view body, const ExternalFormat& words, const protocol::AskRow* row) {
+  auto theirs = in_their_words(body, *words.descriptor, words.name);
+  const bool is_sd =
+      words.descriptor->image_requests == ImageRequests::sd_cpp && row != nullptr && row->ask == protocol::Ask::image;
+  return is_sd ? sd_body(theirs, random_seed()) : theirs;
+}
+
+}  // namespace
+
 class ExternalTargets::Target final : public http::Target {
  public:
   Target(std::shared_ptr<const ExternalFormat> words, http::Client& client, bool always_asks)
@@ -83,7 +95,8 @@ class ExternalTargets::Target final : public http::Target {
       co_return co_await std::move(passing);
     }
     std::string asked;
-    auto asking = words_->requests->run([&](WatchedRequest&) { return ask(*there, body, asked); });
+    const auto* const row = ask_of(head);
+    auto asking = words_->requests->run([&](WatchedRequest&) { return ask(*there, body, row, asked); });
     auto answer = co_await std::move(asking);
     if (!answer) co_return answer;
     co_return named_answer(std::move(*answer), asked.empty() ? words_->model : asked);
@@ -99,16 +112,17 @@ class ExternalTargets::Target final : public http::Target {
   }
 
  private:
-  async::Task<Result<http::Response>> ask(const http::RequestHead& there, std::string_view body, std::string& asked) {
+  async::Task<Result<http::Response>> ask(const http::RequestHead& there, std::string_view body,
+                                          const protocol::AskRow* row, std::string& asked) {
     std::string theirs;
     if (body.size() > kSmallBody && words_->threads != nullptr) {
       // The work owns its input, because the caller may be cancelled.
-      auto work = [text = std::string(body), words = words_] {
-        return std::pair(in_their_words(text, *words->descriptor, words->name), model_in(text));
+      auto work = [text = std::string(body), words = words_, row] {
+        return std::pair(in_program_words(text, *words, row), model_in(text));
       };
       std::tie(theirs, asked) = co_await words_->threads->run(std::move(work));
     } else {
-      theirs = in_their_words(body, *words_->descriptor, words_->name);
+      theirs = in_program_words(body, *words_, row);
       asked = model_in(body);
     }
     auto answer = co_await client_.send(there, theirs);
@@ -122,9 +136,20 @@ class ExternalTargets::Target final : public http::Target {
     ChangedForm form(sent, type, {words_->name, words_->descriptor->strip, words_->descriptor->set});
     const auto found = co_await form.find();
     if (!found) co_return std::unexpected(found.error());
-    auto answer = co_await client_.upload(there, form);
+    auto sending = uploaded(there, type, form);
+    auto answer = co_await std::move(sending);
     if (!answer || answer->head.status < 400) co_return answer;
     co_return co_await refused(std::move(*answer));
+  }
+
+  async::Task<Result<http::Response>> uploaded(const http::RequestHead& there, std::string_view type,
+                                               http::BodySource& form) {
+    if (words_->descriptor->image_requests != ImageRequests::sd_cpp) co_return co_await client_.upload(there, form);
+    SdForm theirs(form, type, random_seed());
+    auto finding = theirs.find();
+    const auto found = co_await std::move(finding);
+    if (!found) co_return std::unexpected(found.error());
+    co_return co_await client_.upload(there, theirs);
   }
 
   // The error of the program.
@@ -140,7 +165,8 @@ class ExternalTargets::Target final : public http::Target {
   }
 
   async::Task<Result<http::Response>> alive() {
-    if (!always_asks_ && (!words_->descriptor->watch || words_->descriptor->ready.path.empty()))
+    if (!always_asks_ &&
+        (words_->requests->restarting() || !words_->descriptor->watch || words_->descriptor->ready.path.empty()))
       co_return http::Response::json(200, R"({"status":"ok"})");
     http::RequestHead head{"GET", words_->base + words_->descriptor->ready.path, {}};
     for (const auto& [name, value] : words_->headers) head.headers.add(name, value);

@@ -175,6 +175,8 @@ TEST(ExternalFormats, ErrorsHaveTheShapeOfOpenAI) {
   };
   EXPECT_EQ(error(404, R"({"error":"model 'x' not found"})"),
             R"({"error":{"message":"model 'x' not found","type":"not_found_error","code":"not_found","param":null}})");
+  EXPECT_THAT(error(500, R"({"error":"server_error","message":"wrong UTF-8"})"),
+              testing::HasSubstr(R"("message":"wrong UTF-8")"));
   EXPECT_EQ(
       error(
           400,

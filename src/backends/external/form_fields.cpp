@@ -16,18 +16,6 @@ constexpr std::size_t kLongestName = 4096;
 constexpr std::size_t kReadAhead = 64 * 1024;
 constexpr std::string_view kLineEnd = "\r\n", kEndOfHead = "\r\n\r\n";
 
-// The name of the field whose head this is. Empty: a file, or a head without a name.
-std::string field_of(std::string_view head) {
-  const std::string lower = to_lower(head);
-  if (lower.contains("filename")) return {};
-  const auto at = lower.find("name=");
-  if (at == lower.npos) return {};
-  auto rest = head.substr(at + std::string_view("name=").size());
-  const bool quoted = rest.starts_with('"');
-  if (quoted) rest.remove_prefix(1);
-  return std::string(rest.substr(0, rest.find_first_of(quoted ? "\"" : "; \t\r\n")));
-}
-
 std::string delimiter_of(std::string_view content_type) {
   const auto boundary = dialects::boundary_of(content_type);
   return boundary ? "\r\n--" + *boundary : std::string();
@@ -39,6 +27,17 @@ std::string value_text(const std::string& json) {
 }
 
 }  // namespace
+
+std::string form_field_of(std::string_view head) {
+  const std::string lower = to_lower(head);
+  if (lower.contains("filename")) return {};
+  const auto at = lower.find("name=");
+  if (at == lower.npos) return {};
+  auto rest = head.substr(at + std::string_view("name=").size());
+  const bool quoted = rest.starts_with('"');
+  if (quoted) rest.remove_prefix(1);
+  return std::string(rest.substr(0, rest.find_first_of(quoted ? "\"" : "; \t\r\n")));
+}
 
 ChangedForm::ChangedForm(http::BodySource& form, std::string_view content_type, FormChanges changes)
     : form_(form), delimiter_(delimiter_of(content_type)), changes_(std::move(changes)) {
@@ -140,7 +139,7 @@ bool ChangedForm::read_head() {
     return true;
   }
   if (end == std::string::npos) return false;
-  const auto field = field_of(behind.substr(0, end - delimiter_.size()));
+  const auto field = form_field_of(behind.substr(0, end - delimiter_.size()));
   const bool dropped = is_dropped(field);
   const bool is_model = field == "model" && !changes_.model.empty();
   // The line end stays: in a part without a value, the delimiter follows the head directly.

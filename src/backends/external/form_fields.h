@@ -12,6 +12,9 @@
 
 namespace corral::backends {
 
+// The name of the field whose head this is. Empty: a file, or a head without a name.
+std::string form_field_of(std::string_view head);
+
 struct FormChanges {
   std::string model;                            // the new value of "model"; empty: it stays
   std::vector<std::string> strip = {};          // fields that are removed

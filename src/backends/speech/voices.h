@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,15 +19,26 @@ struct Voice {
   std::string id;
   std::string name;
   std::string language;
-  std::string gender;  // "male", "female"; empty: unknown
+  std::string gender;                     // "male", "female"; empty: unknown
+  std::string file = {};                  // its other name in commands
+  std::vector<std::string> aliases = {};  // other languages that mean it: "fr" of "fr-fr"
   friend bool operator==(const Voice&, const Voice&) = default;
 };
 using VoiceList = std::vector<Voice>;
 
-// Parses the output of `espeak-ng --voices`. Pure.
+// One of OpenAI's voices, and the voice of espeak-ng that it means.
+struct OpenaiVoice {
+  std::string_view name, own;
+};
+std::span<const OpenaiVoice> openai_voices();
+// Whether the voices of a backend are those of espeak-ng, so that OpenAI's have a meaning.
+bool speaks_by_espeak(const models::ModelInfo& model);
+
+// Parses the output of `espeak-ng --voices`. A second voice of a language has its file as `id`. Pure.
 VoiceList read_espeak_voices(std::string_view listing);
 // Converts a canonical body of audio/speech for espeak-ng: its own name of the voice, and `words_per_minute` for the
-// speed. The default voice and OpenAI's voices need no `voices`. Errors: bad_value for an unknown voice. Pure.
+// speed. The default voice and OpenAI's voices need no `voices`. Errors: bad_value for an unknown voice, with close
+// names. Pure.
 Result<std::string> espeak_body(const std::string& body, const VoiceList& voices);
 
 // Any loop; lists are read once and kept.

@@ -20,6 +20,10 @@ constexpr const char* kListing =
     " 2  en-gb           --/M      English_(Great_Britain) gmw/en               (en 2)\n"
     " 2  en-us           --/F      English_(America)  gmw/en-US            (en 3)\n"
     " 5  en-us           --/M      Twice              gmw/x\n"
+    " 5  cmn             --/M      Chinese_(Mandarin) sit/cmn              (zh-cmn 5)(zh 5)\n"
+    " 5  cmn-latn        --/M      Chinese_(Pinyin)   sit/cmn-Latn         (zh-cmn 5)(zh 5)\n"
+    " 5  fr-be           --/M      French_(Belgium)   roa/fr-BE            (fr 8)\n"
+    " 5  fr-fr           --/M      French_(France)    roa/fr               (fr 5)\n"
     "\n";
 
 VoiceList voices() { return read_espeak_voices(kListing); }
@@ -29,9 +33,15 @@ std::string fitted(const std::string& body) {
 }
 
 TEST(Voices, AreReadOfTheListing) {
-  EXPECT_THAT(voices(), testing::ElementsAre(Voice{"af", "Afrikaans", "af", "male"},
-                                             Voice{"en-gb", "English (Great Britain)", "en-gb", "male"},
-                                             Voice{"en-us", "English (America)", "en-us", "female"}));
+  EXPECT_THAT(voices(),
+              testing::ElementsAre(Voice{"af", "Afrikaans", "af", "male", "gmw/af"},
+                                   Voice{"en-gb", "English (Great Britain)", "en-gb", "male", "gmw/en", {"en"}},
+                                   Voice{"en-us", "English (America)", "en-us", "female", "gmw/en-US"},
+                                   Voice{"gmw/x", "Twice", "en-us", "male", "gmw/x"},
+                                   Voice{"cmn", "Chinese (Mandarin)", "cmn", "male", "sit/cmn", {"zh", "zh-cmn"}},
+                                   Voice{"cmn-latn", "Chinese (Pinyin)", "cmn-latn", "male", "sit/cmn-Latn"},
+                                   Voice{"fr-be", "French (Belgium)", "fr-be", "male", "roa/fr-BE"},
+                                   Voice{"fr-fr", "French (France)", "fr-fr", "male", "roa/fr", {"fr"}}));
   EXPECT_THAT(read_espeak_voices(""), testing::IsEmpty());
 }
 
@@ -44,6 +54,36 @@ TEST(Voices, ARequestSaysWhichOneAndHowFast) {
   EXPECT_THAT(fitted(R"({"input":"hi","voice":"Afrikaans","speed":4})"),
               HasSubstr(R"("voice":"af","words_per_minute":450})"));
   EXPECT_THAT(fitted(R"({"input":"hi","words_per_minute":"--stdout"})"), HasSubstr(R"("words_per_minute":175})"));
+}
+
+TEST(Voices, EveryNameThatEspeakKnowsWorks) {
+  const auto meant = [](const std::string& voice) {
+    const auto own = espeak_body(R"({"input":"hi","voice":")" + voice + R"("})", voices());
+    if (!own) return own.error().message;
+    const auto begin = own->find(R"("voice":")") + 9;
+    return own->substr(begin, own->find('"', begin) - begin);
+  };
+  for (const auto& [voice, own] :
+       std::initializer_list<std::pair<const char*, const char*>>{{"en", "en-gb"},
+                                                                  {"fr", "fr-fr"},
+                                                                  {"ZH", "cmn"},
+                                                                  {"zh-cmn", "cmn"},
+                                                                  {"fr+f3", "fr-fr+f3"},
+                                                                  {"fr-be", "fr-be"},
+                                                                  {"gmw/en-us", "en-us"},
+                                                                  {"gmw/x", "gmw/x"},
+                                                                  {"English (America)", "en-us"},
+                                                                  {"English_(America)", "en-us"},
+                                                                  {"verse", "en-gb+m2"}}) {
+    EXPECT_EQ(meant(voice), own) << voice;
+  }
+  EXPECT_EQ(meant("fr-fx"),
+            "unknown voice \"fr-fx\" (did you mean fr-fr or fr-be?): GET /v1/audio/voices lists all; a variant "
+            "may follow a voice, such as en-us+f2");
+  EXPECT_EQ(meant("qqqqqqqq"),
+            "unknown voice \"qqqqqqqq\": GET /v1/audio/voices lists all; a variant may follow a voice, such as "
+            "en-us+f2");
+  for (const auto& voice : openai_voices()) EXPECT_EQ(meant(std::string(voice.name)), voice.own);
 }
 
 TEST(Voices, NothingButAVoiceGetsIntoTheCommand) {
@@ -78,7 +118,7 @@ TEST_F(VoicesTest, TheProgramIsAskedOnce) {
   for (int i = 0; i < 2; ++i) {
     const auto list = async::run_blocking(loop, provider.of(model("espeak-ng")));
     ASSERT_TRUE(list);
-    EXPECT_EQ((*list)->size(), 3u);
+    EXPECT_EQ((*list)->size(), 8u);
   }
   ASSERT_EQ(spawner.processes().size(), 1u);
   EXPECT_THAT(spawner.processes()[0]->spec().argv, testing::ElementsAre("/usr/bin/espeak-ng", "--voices"));

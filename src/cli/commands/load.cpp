@@ -36,7 +36,8 @@ using Values = config::LoadOptions;
 
 // An absolute path, because the server's working directory differs from the shell's.
 std::string for_server(const config::LoadOption& option, const std::string& text) {
-  return option.names_files ? std::filesystem::absolute(text).native() : text;
+  const bool word = !option.none.empty() && (text.empty() || text == "auto" || text == option.none);
+  return option.names_files && !word ? std::filesystem::absolute(text).native() : text;
 }
 
 // Adds the flag of one row; stores its value in `values`.
@@ -77,6 +78,10 @@ struct FlagAdder {
   }
   void operator()(std::optional<std::string> Values::* member) const {
     add<std::string>([&to = values.*member, &row = option](const std::string& text) { to = for_server(row, text); });
+    if (option.none.empty()) return;
+    app.add_flag_function(
+        "--no-" + flag().substr(2), [&to = values.*member, &row = option](std::int64_t) { to = std::string(row.none); },
+        fmt::format("The same as {} {}", flag(), option.none));
   }
   void operator()(std::optional<std::vector<std::string>> Values::* member) const {
     const auto store = [&to = values.*member, &row = option](const std::string& text) {

@@ -19,10 +19,11 @@ struct PullRequest {
   std::string as;
   bool detach = false;
   bool dry_run = false;
+  bool no_mmproj = false;
 };
 
 PullBody body_of(const PullTarget& target) {
-  return {.model_name = target.model_name, .checkpoint = target.checkpoint};
+  return {.model_name = target.model_name, .checkpoint = target.checkpoint, .no_mmproj = target.no_mmproj};
 }
 
 // "org/repo" alone lets the server choose. Shows other variants that fit this machine before the download.
@@ -70,6 +71,7 @@ Result<int> detach(const PullTarget& target, CommandContext& context) {
 
 Result<int> pull(const PullRequest& request, CommandContext& context) {
   auto target = find_target(context, request.name);
+  target.no_mmproj = request.no_mmproj;
   if (!request.as.empty()) {
     target.checkpoint = target.model_name;
     target.model_name = request.as;
@@ -113,6 +115,7 @@ Action declare_pull(CLI::App& app) {
       ->type_name("");
   app.add_option("--as,--name", request->as, "Name of the model here")->type_name("NAME");
   app.add_flag("--detach", request->detach, "Do not wait: download it in the background");
+  app.add_flag("--no-mmproj", request->no_mmproj, "Leave out the projector for pictures and sound");
   app.add_flag("--dry-run", request->dry_run, "Show size and memory, and download nothing");
   return [request](CommandContext& context) { return pull(*request, context); };
 }

@@ -153,6 +153,7 @@ std::string pull_body(const PullBody& body) {
   if (!body.checkpoint.empty()) out.field("checkpoint", body.checkpoint);
   if (body.dry_run) out.field("dry_run", true);
   if (body.stream) out.field("stream", true);
+  if (body.no_mmproj) out.field("no_mmproj", true);
   if (!body.subscribe) out.field("subscribe", false);
   out.end_object();
   return text;

@@ -121,7 +121,8 @@ struct PullBody {
   std::string checkpoint = {};  // if the name differs from it
   bool dry_run = false;
   bool stream = false;
-  bool subscribe = true;  // false: the download continues without this request
+  bool no_mmproj = false;  // leave the projector out
+  bool subscribe = true;   // false: the download continues without this request
 };
 std::string pull_body(const PullBody& body);
 

@@ -74,6 +74,11 @@ bool draft(std::string_view value, L& options) {
   return !value.empty();
 }
 
+bool projector(std::string_view value, L& options) {
+  options.mmproj = value;
+  return !value.empty();
+}
+
 // check() checks the choices.
 template <std::optional<std::string> L::* kMember>
 bool choice(std::string_view value, L& options) {
@@ -99,6 +104,11 @@ constexpr Flag kFlags[] = {
     {{"--lora"}, adapters},
     {{"--lora-scaled"}, adapters},
     {{"-md", "--model-draft", "--spec-draft-model"}, draft},
+    {{"-mm", "--mmproj"}, projector},
+    {{"--no-mmproj", "--no-mmproj-auto"}, nullptr, [](L& options) { options.mmproj = std::string(kNoProjector); }},
+    {{"--mmproj-auto"}, nullptr, [](L& options) { options.mmproj = "auto"; }},
+    {{"--mmproj-offload"}, nullptr, [](L& options) { options.mmproj_offload = true; }},
+    {{"--no-mmproj-offload"}, nullptr, [](L& options) { options.mmproj_offload = false; }},
     {{"--draft", "--draft-n", "--draft-max", "--spec-draft-n-max"}, whole<&L::speculative, kUnset>},
     {{"-cram", "--cache-ram"}, whole<&L::park_bytes, std::int64_t{1} << 40, kMiB>},
     {{"--pooling"}, choice<&L::pooling>},

@@ -65,6 +65,18 @@ TEST(LlamaArgs, HowSeveralGpusShareAModel) {
   EXPECT_THAT(refused("-dev ,"), HasSubstr("invalid value ',' for '-dev'"));
 }
 
+TEST(LlamaArgs, AProjectorIsAFileOrNone) {
+  const auto options = parsed("--mmproj p.gguf --no-mmproj-offload");
+  EXPECT_EQ(options.mmproj, "p.gguf");
+  EXPECT_EQ(options.mmproj_offload, false);
+  EXPECT_EQ(named_projector(options), "p.gguf");
+  EXPECT_EQ(parsed("-mm p.gguf --no-mmproj").mmproj, kNoProjector) << "the last one";
+  EXPECT_EQ(parsed("--no-mmproj-auto --mmproj-auto --mmproj-offload").mmproj, "auto");
+  EXPECT_EQ(named_projector(parsed("--no-mmproj")), "");
+  EXPECT_EQ(named_projector(parsed("--mmproj-auto")), "");
+  EXPECT_EQ(refused("--mmproj ''"), "'llamacpp_args': invalid value '' for '--mmproj'");
+}
+
 TEST(LlamaArgs, AutomaticStaysAutomatic) {
   const auto options = parsed("--n-gpu-layers all --threads -1 -np -1 -c 0");
   EXPECT_EQ(options.gpu_layers, -1);

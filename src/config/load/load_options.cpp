@@ -123,6 +123,15 @@ const std::array kOptions = {
                .names_files = true,
                .value_name = "FILE",
                .help = "Draft model: a smaller model with the same vocabulary"},
+    LoadOption{.key = "mmproj",
+               .field = &L::mmproj,
+               .names_files = true,
+               .none = kNoProjector,
+               .value_name = "FILE",
+               .help = "Projector for pictures and sound; default: the one beside the model; none: text only"},
+    LoadOption{.key = "mmproj_offload",
+               .field = &L::mmproj_offload,
+               .help = "Use the GPU for the projector, if the model is on a GPU"},
     LoadOption{.key = "flash_attention",
                .field = &L::flash_attention,
                .choices = kToggle,
@@ -346,6 +355,11 @@ std::int64_t context_of_request(const LoadOptions& options) {
   const std::int64_t parts =
       options.kv_unified.value_or(true) ? 1 : std::max<std::int64_t>(options.parallel.value_or(1), 1);
   return parts == 1 ? all : (all / parts + kMultiple - 1) / kMultiple * kMultiple;
+}
+
+std::string_view named_projector(const LoadOptions& options) {
+  const std::string_view text = options.mmproj ? std::string_view(*options.mmproj) : std::string_view();
+  return text == "auto" || text == kNoProjector ? std::string_view() : text;
 }
 
 Result<> check_template(const std::string& text) {

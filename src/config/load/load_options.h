@@ -24,6 +24,9 @@ namespace corral::config {
 // The compute backends: the best one, or one kind. The engine decides which of them exist.
 inline constexpr std::string_view kComputeBackends[] = {"auto", "cpu", "cuda", "vulkan", "rocm", "metal"};
 
+// As `mmproj`: the model is loaded without a projector, for text only.
+inline constexpr std::string_view kNoProjector = "none";
+
 // As the minimum of a number: 0 itself is excluded.
 inline constexpr double kAboveZero = std::numeric_limits<double>::denorm_min();
 
@@ -39,6 +42,8 @@ struct LoadOptions {
   std::optional<std::vector<std::string>> lora = {};  // adapters, each "path[:scale]"
   std::optional<std::int64_t> speculative = {};       // most draft tokens in a pass; 0: none
   std::optional<std::string> draft_model = {};        // file of a draft model; empty: drafts come from the text itself
+  std::optional<std::string> mmproj = {};             // kNoProjector, a file, or empty: the one beside the model
+  std::optional<bool> mmproj_offload = {};            // false: the projector computes on the CPU
   std::optional<std::string> flash_attention = {};    // "auto", "on", "off"
   std::optional<std::string> cache_type_k = {};       // format of keys and values: "f16", "q8_0", ...
   std::optional<std::string> cache_type_v = {};
@@ -86,6 +91,7 @@ struct LoadOption {
   bool internal = false;                    // set by the server: neither requested nor saved
   std::optional<std::int64_t> automatic{};  // the number with the name "auto"
   bool names_files = false;  // texts are paths, which may be relative to different folders in the shell and the server
+  std::string_view none{};   // the text that means no file; the flag --no-KEY sets it. Then "auto" is no path either
   std::span<const std::string_view> choices{};  // the valid texts; empty: any. "" is auto
   std::string_view older_flag{};                // alternative name of the flag
   std::string_view value_name{};                // for help: "N"; empty for switches
@@ -118,6 +124,9 @@ std::uint64_t fingerprint(const LoadOptions& options);
 
 // Most tokens of context of one request to a generative model, within the trained context. 0: automatic.
 std::int64_t context_of_request(const LoadOptions& options);
+
+// The file of the option `mmproj`; empty: it names none.
+std::string_view named_projector(const LoadOptions& options);
 
 // A Jinja template, the word "chatml", or nothing. Errors: invalid_value.
 Result<> check_template(const std::string& text);

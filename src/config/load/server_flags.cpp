@@ -247,7 +247,7 @@ constexpr std::string_view kNoDownload =
     "only a model of -hf is downloaded at the start: give its name with -hf, or the file with -m";
 constexpr std::string_view kTools = "tools run at the client: there are no built-in tools and no MCP servers";
 constexpr std::string_view kPlace = "use -ngl, --split-mode and --tensor-split to place weights";
-constexpr std::string_view kNoVision = "images are not supported";
+constexpr std::string_view kPictureTokens = "the projector's file sets the number of tokens of a picture";
 
 constexpr Row kRows[] = {
     {"-m", "FILE", Means::setting, "--model-file"},
@@ -326,6 +326,11 @@ constexpr Row kRows[] = {
     {"--lora-scaled", "FILE:SCALE,...", Means::files, "--lora-scaled"},
     {"-md --model-draft --spec-draft-model", "FILE", Means::files, "-md"},
     {"--draft --draft-n --draft-max --spec-draft-n-max", "N", Means::args, "--draft"},
+    {"-mm --mmproj", "FILE", Means::files, "--mmproj"},
+    {"--no-mmproj --no-mmproj-auto", "", Means::args, "--no-mmproj"},
+    {"--mmproj-auto", "", Means::args, "--mmproj-auto"},
+    {"--mmproj-offload", "", Means::args, "--mmproj-offload"},
+    {"--no-mmproj-offload", "", Means::args, "--no-mmproj-offload"},
 
     {"--temp --temperature", "N", Means::number, "temperature"},
     {"--top-k", "N", Means::number, "top_k"},
@@ -379,8 +384,7 @@ constexpr Row kRows[] = {
      Means::ignored, kAlways},
     {"--warmup --no-warmup --perf --no-perf --kv-offload -kvo --repack --op-offload --no-host "
      "--no-repack -nr --no-op-offload --cache-idle-slots --no-cache-idle-slots --check-tensors -bs --backend-sampling "
-     "--escape -e --no-escape --no-mmproj --no-mmproj-auto --mmproj-auto "
-     "--mmproj-offload --no-mmproj-offload --prefill-assistant --reasoning-preserve --no-agent -no-ag "
+     "--escape -e --no-escape --prefill-assistant --reasoning-preserve --no-agent -no-ag "
      "--spec-default --no-skip-chat-parsing",
      "", Means::ignored, kOwn},
     {"--log-prefix --no-log-prefix --log-timestamps --no-log-timestamps --no-log-jsonl", "", Means::ignored,
@@ -415,9 +419,11 @@ constexpr Row kRows[] = {
      "--fim-qwen-14b-spec --fim-qwen-30b-default --gpt-oss-20b-default --gpt-oss-120b-default "
      "--vision-gemma-4b-default --vision-gemma-12b-default",
      "", Means::refused, kNoDownload},
-    {"-mm --mmproj -mmu --mmproj-url -mmdev --mmproj-device --image-min-tokens --image-max-tokens "
-     "--mtmd-batch-max-tokens --video-fps --video-timestamp-interval --video-ffmpeg-dir --media-path",
-     "X", Means::refused, kNoVision},
+    {"-mmu --mmproj-url", "X", Means::refused, kNoDownload},
+    {"-mmdev --mmproj-device", "X", Means::refused, "--no-mmproj-offload keeps the projector off the GPU"},
+    {"--image-min-tokens --image-max-tokens --mtmd-batch-max-tokens", "X", Means::refused, kPictureTokens},
+    {"--video-fps --video-timestamp-interval --video-ffmpeg-dir", "X", Means::refused, "videos are not supported"},
+    {"--media-path", "X", Means::refused, "requests contain their pictures: files of the machine are not read"},
     {"--tools --tools-runtime --mcp-servers-config --mcp-servers-json", "X", Means::refused, kTools},
     {"-ag --agent --ui-mcp-proxy --webui-mcp-proxy", "", Means::refused, kTools},
     {"--log-file", "X", Means::refused, "the log goes to standard error: use 2> FILE"},

@@ -112,6 +112,14 @@ TEST(ServerFlags, FilesAreRead) {
   EXPECT_THAT(translated({"--chat-template-file", "t"}, "{{ x }}\n").words, ElementsAre("--chat-template={{ x }}\n"));
 }
 
+TEST(ServerFlags, AProjectorIsAFileOrNone) {
+  EXPECT_THAT(translated({"--mmproj", "/m/p.gguf", "--no-mmproj-offload"}).words,
+              ElementsAre(R"(--llamacpp-args=--mmproj "/m/p.gguf" --no-mmproj-offload)"));
+  EXPECT_THAT(translated({"--no-mmproj"}).words, ElementsAre("--llamacpp-args=--no-mmproj"));
+  EXPECT_THAT(translated({"--mmproj-auto", "--mmproj-offload"}).words,
+              ElementsAre("--llamacpp-args=--mmproj-auto --mmproj-offload"));
+}
+
 TEST(ServerFlags, WhatHasNoEffectIsNamed) {
   const auto all = translated({"--jinja", "-ub", "512", "--no-webui", "--port", "0"});
   EXPECT_THAT(all.words, ElementsAre("--port", "0"));
@@ -119,7 +127,9 @@ TEST(ServerFlags, WhatHasNoEffectIsNamed) {
 }
 
 TEST(ServerFlags, WhatHasNoEqualIsRefusedWithTheReason) {
-  EXPECT_THAT(refused({"--mmproj", "x.gguf"}), HasSubstr("'--mmproj': no equivalent here: images are not supported"));
+  EXPECT_THAT(refused({"--mmproj-url", "x"}), HasSubstr("'--mmproj-url': no equivalent here: only a model of -hf"));
+  EXPECT_THAT(refused({"-mmdev", "none"}), HasSubstr("--no-mmproj-offload keeps the projector off the GPU"));
+  EXPECT_THAT(refused({"--video-fps", "4"}), HasSubstr("videos are not supported"));
   EXPECT_THAT(refused({"--tools", "all"}), HasSubstr("no built-in tools and no MCP servers"));
 }
 

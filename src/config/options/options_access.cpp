@@ -132,6 +132,12 @@ const std::array kOptions = {
            .value_name = "SIZE",
            .help = "Disk space for such files of all requests; more get 503. 0B: no limit.",
            .range = {0, 1024 * 1024 * kMiB}},
+    Option{.key = "fetch_images",
+           .group = Group::access,
+           .field = &S::fetch_images,
+           .fallback = "false",
+           .help = "Pictures in requests may be http or https URLs, which the server downloads: from public addresses "
+                   "only, 20 MiB, 10 s and 3 redirects each. Otherwise pictures must be in the request."},
     Option{.key = "max_connections",
            .group = Group::access,
            .field = &S::max_connections,

@@ -138,9 +138,10 @@ Result<Canonical> read_message(std::string text) {
   }
   out.end_object();
   asked.names = names_of(body);
-  if (auto fine = check_written(asked.body, protocol::chat_fields(), *asked.names); !fine)
-    return std::unexpected(std::move(fine.error()));
+  const auto written = check_written(asked.body, protocol::chat_fields(), *asked.names);
+  if (!written) return std::unexpected(written.error());
   asked.about = std::move(*about);
+  asked.about.media = written->media;
   asked.facts = std::move(facts);
   return asked;
 }
@@ -157,9 +158,10 @@ Result<Canonical> read_count(std::string text) {
   write_prompt(out, body);
   out.end_object();
   asked.names = names_of(body);
-  if (auto fine = check_written(asked.body, protocol::chat_fields(), *asked.names); !fine)
-    return std::unexpected(std::move(fine.error()));
+  const auto written = check_written(asked.body, protocol::chat_fields(), *asked.names);
+  if (!written) return std::unexpected(written.error());
   asked.about = std::move(*about);
+  asked.about.media = written->media;
   asked.about.stream = false;
   return asked;
 }

@@ -175,10 +175,10 @@ TEST(ReadMessage, ABegunAnswerIsGoneOnWith) {
 
 TEST(ReadMessage, ImagesAndDocuments) {
   EXPECT_EQ(messages(R"([{"role":"user","content":[{"type":"text","text":"See"},)"
-                     R"({"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJD"}},)"
+                     R"({"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgo="}},)"
                      R"({"type":"image","source":{"type":"url","url":"http://x/y.png"}}]}])"),
             R"([{"role":"user","content":[{"type":"text","text":"See"},)"
-            R"({"type":"image_url","image_url":{"url":"data:image/png;base64,QUJD"}},)"
+            R"({"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}},)"
             R"({"type":"image_url","image_url":{"url":"http://x/y.png"}}]}])");
   EXPECT_EQ(messages(R"([{"role":"user","content":[{"type":"document","title":"T","context":"C",)"
                      R"("source":{"type":"text","media_type":"text/plain","data":"D"}},)"
@@ -186,9 +186,9 @@ TEST(ReadMessage, ImagesAndDocuments) {
                      R"({"type":"search_result","source":"S","title":"F","content":[{"type":"text","text":"G"}]}]}])"),
             R"([{"role":"user","content":"T\nC\nD\nE\nS\nF\nG"}])");
   EXPECT_EQ(messages(R"([{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","is_error":true,"content":)"
-                     R"([{"type":"image","source":{"type":"base64","media_type":"image/png","data":"QQ"}}]}]}])"),
+                     R"([{"type":"image","source":{"type":"base64","media_type":"image/png","data":"/9j/4A"}}]}]}])"),
             R"([{"role":"tool","tool_call_id":"t","content":[{"type":"text","text":"Error: "},)"
-            R"({"type":"image_url","image_url":{"url":"data:image/png;base64,QQ"}}]}])");
+            R"({"type":"image_url","image_url":{"url":"data:image/png;base64,/9j/4A"}}]}])");
 }
 
 TEST(ReadMessage, BlocksOfWhatRunsAtAnthropicAreLeftOut) {
@@ -299,6 +299,12 @@ TEST(ReadMessage, WhatIsRefusedNamesTheField) {
        "messages[0].content[0].content[0].type", "the result of a tool"},
       {blocks("user", R"({"type":"image","source":{"type":"base64","data":"x"}})"),
        "messages[0].content[0].source.media_type", "required"},
+      {blocks("user", R"({"type":"image","source":{"type":"base64","media_type":"image/bmp","data":"Qk0="}})"),
+       "messages[0].content[0].source.media_type", "only PNG, JPEG, WebP and GIF are supported"},
+      {blocks("user", R"({"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJD"}})"),
+       "messages[0].content[0].source.data", "its data begins with \"QUJD\""},
+      {blocks("user", R"({"type":"image","source":{"type":"url","url":"file:///etc/passwd"}})"),
+       "messages[0].content[0].source.url", "must be a data URL in base64"},
       {blocks("user", R"({"type":"image","source":{"type":"file","file_id":"x"}})"),
        "messages[0].content[0].source.type", "files are not stored"},
       {blocks("user", R"({"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"x"}})"),

@@ -235,6 +235,25 @@ TEST_F(SpeechTest, SoundThatABackendEncodesPassesAsItIs) {
   EXPECT_EQ(text(response), "ID3 and more");
 }
 
+TEST_F(SpeechTest, OtherProgramsGetTheSamples) {
+  const auto samples = tone(440, 22'050, 1'000);
+  http::Response answer{{200, {}}, http::Body(std::make_unique<Pieces>(piped_wav(samples), 7))};
+  answer.head.headers.add("Content-Type", "audio/wav");
+  EXPECT_TRUE(is_wav(answer));
+  auto raw = async::run_blocking(loop, samples_of(std::move(answer), nullptr));
+  ASSERT_TRUE(raw);
+  EXPECT_EQ(raw->format, (WavFormat{22'050, 1}));
+  http::Body body(std::move(raw->source));
+  EXPECT_EQ(async::run_blocking(loop, body.read_all(1 << 20)), bytes(samples));
+  for (const auto format : {SpeechFormat::opus, SpeechFormat::aac, SpeechFormat::flac})
+    EXPECT_TRUE(needs_program(format));
+  for (const auto format : {SpeechFormat::mp3, SpeechFormat::wav, SpeechFormat::pcm})
+    EXPECT_FALSE(needs_program(format));
+  EXPECT_EQ(needs_ffmpeg(SpeechFormat::aac).message,
+            "'response_format' aac is not available for this model: use mp3, wav or pcm, or install ffmpeg on the "
+            "server's machine (apt-get install ffmpeg)");
+}
+
 TEST_F(SpeechTest, WhatCantBeMadeIsToldBeforeItIsBegun) {
   const auto response = translated(R"({"input":"hi","response_format":"opus"})", piped_wav({}));
   EXPECT_EQ(response.head.status, 400u);

@@ -91,6 +91,12 @@ class PcmEncoder final : public Encoder {
   Resampler resampler_;
 };
 
+class SampleEncoder final : public Encoder {
+ public:
+  std::string encode(std::span<const std::int16_t> samples) override { return bytes_of(samples); }
+  std::string end() override { return {}; }
+};
+
 class WavEncoder final : public Encoder {
  public:
   explicit WavEncoder(const WavFormat& format) : format_(format) {}
@@ -123,6 +129,7 @@ std::unique_ptr<Encoder> make_mp3_encoder(const WavFormat& format) {
 }
 
 std::unique_ptr<Encoder> make_pcm_encoder(const WavFormat& format) { return std::make_unique<PcmEncoder>(format); }
+std::unique_ptr<Encoder> make_sample_encoder(const WavFormat&) { return std::make_unique<SampleEncoder>(); }
 std::unique_ptr<Encoder> make_wav_encoder(const WavFormat& format) { return std::make_unique<WavEncoder>(format); }
 
 }  // namespace corral::dialects::audio

@@ -22,6 +22,8 @@ class Encoder {
 std::unique_ptr<Encoder> make_mp3_encoder(const WavFormat& format);
 // 24 kHz, one channel, like OpenAI's "pcm".
 std::unique_ptr<Encoder> make_pcm_encoder(const WavFormat& format);
+// The samples as they are: 16 bits, little-endian.
+std::unique_ptr<Encoder> make_sample_encoder(const WavFormat& format);
 // With the length in its header if the sound has only a few seconds; else with an unknown length.
 std::unique_ptr<Encoder> make_wav_encoder(const WavFormat& format);
 

@@ -32,6 +32,7 @@ constexpr auto kFormats = std::to_array<FormatRow>({
     {"wav", "audio/wav", make_wav_encoder},
     {"pcm", "audio/pcm", make_pcm_encoder},
 });
+constexpr FormatRow kSamples{"samples", "", make_sample_encoder};
 const FormatRow& row_of(SpeechFormat format) { return kFormats[static_cast<std::size_t>(format)]; }
 
 Error no_sound(std::string_view why) {
@@ -51,6 +52,7 @@ class Encoding {
     if (!start) return std::unexpected(start.error());
     if (!*start) return false;
     const auto& format = (*start)->format;
+    format_ = format;
     encoder_ = row_.make(format);
     if (!encoder_) {
       return fail(
@@ -78,9 +80,11 @@ class Encoding {
     return encoder_->encode(samples);
   }
   std::string end() { return encoder_->end(); }
+  const WavFormat& format() const { return format_; }
 
  private:
   const FormatRow& row_;
+  WavFormat format_;
   std::unique_ptr<Encoder> encoder_;
   std::string held_;
   SampleKind kind_ = SampleKind::signed_16;
@@ -160,12 +164,46 @@ Error upstream_error(const Error& error) {
   return no_sound(error.message);
 }
 
+// Begins to encode the wav of an answer.
+async::Task<Result<std::shared_ptr<Encoding>>> begin_encoding(http::BodySource& wav, const FormatRow& row) {
+  auto encoding = std::make_shared<Encoding>(row);
+  auto reading = read_header(wav, *encoding);
+  const auto read = co_await std::move(reading);
+  if (!read) co_return std::unexpected(upstream_error(read.error()));
+  co_return encoding;
+}
+
+std::unique_ptr<http::BodySource> source_of(http::Response& answer) {
+  auto wav = answer.body.take_source();
+  if (!wav) wav = std::make_unique<WholeWav>(std::move(answer.body.text()));
+  return wav;
+}
+
+}  // namespace
+
 bool is_wav(const http::Response& answer) {
   const auto type = answer.head.headers.get("Content-Type");
   return type.starts_with("audio/wav") || type.starts_with("audio/x-wav") || type.starts_with("audio/wave");
 }
 
-}  // namespace
+bool needs_program(SpeechFormat format) { return row_of(format).make == nullptr; }
+
+Error needs_ffmpeg(SpeechFormat format) {
+  return {make_error_code(errc::unsupported_value),
+          fmt::format("'response_format' {} is not available for this model: use mp3, wav or pcm, or install ffmpeg on "
+                      "the server's machine (apt-get install ffmpeg)",
+                      row_of(format).name),
+          "response_format"};
+}
+
+async::Task<Result<SpeechSamples>> samples_of(http::Response answer, async::ThreadPool* threads) {
+  auto wav = source_of(answer);
+  auto beginning = begin_encoding(*wav, kSamples);
+  auto encoding = co_await std::move(beginning);
+  if (!encoding) co_return std::unexpected(encoding.error());
+  const auto format = (*encoding)->format();
+  co_return SpeechSamples{format, std::make_unique<SpeechBody>(std::move(wav), std::move(*encoding), threads)};
+}
 
 std::string_view content_type_of(SpeechFormat format) { return row_of(format).type; }
 
@@ -198,19 +236,13 @@ async::Task<http::Response> translate_speech(const Canonical& request, http::Res
                                              async::ThreadPool* threads) {
   const auto& row = row_of(static_cast<const SpeechAsked*>(request.facts.get())->format);
   if (answer.head.status != 200 || !is_wav(answer)) co_return answer;
-  if (row.make == nullptr) {
-    co_return error_response(
-        Error(make_error_code(errc::unsupported_value),
-              fmt::format("'response_format' {} is not available for this model: use mp3, wav or pcm", row.name),
-              "response_format"));
-  }
-  auto wav = answer.body.take_source();
-  if (!wav) wav = std::make_unique<WholeWav>(std::move(answer.body.text()));
-  auto encoding = std::make_shared<Encoding>(row);
-  auto reading = read_header(*wav, *encoding);
-  const auto read = co_await std::move(reading);
-  if (!read) co_return error_response(upstream_error(read.error()));
-  auto body = std::make_unique<SpeechBody>(std::move(wav), std::move(encoding), threads);
+  const auto format = static_cast<const SpeechAsked*>(request.facts.get())->format;
+  if (needs_program(format)) co_return error_response(needs_ffmpeg(format));
+  auto wav = source_of(answer);
+  auto beginning = begin_encoding(*wav, row);
+  auto encoding = co_await std::move(beginning);
+  if (!encoding) co_return error_response(encoding.error());
+  auto body = std::make_unique<SpeechBody>(std::move(wav), std::move(*encoding), threads);
   http::Response translated{{answer.head.status, {}}, http::Body(std::move(body))};
   translated.head.headers.add("Content-Type", row.type);
   co_return translated;

@@ -1,9 +1,11 @@
 // Translates answers of transcription servers.
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "dialects/audio/joined_transcript.h"
 #include "dialects/audio/transcription.h"
 #include "dialects/error_filter.h"
 #include "http/sse.h"
@@ -110,6 +112,30 @@ std::string text_in(const http::Response& answer) {
   return parsed ? one_line(json::text_or(*parsed, "text", "")) : one_line(body);
 }
 
+std::string text_event(std::string_view type, std::string_view field, std::string_view text) {
+  std::string event;
+  json::Writer(event).begin_object().field("type", type).field(field, text).end_object();
+  return http::sse_event(type, event);
+}
+
+// To milliseconds: times of programs are hundredths of a second.
+double in_milliseconds(double seconds) { return std::round(seconds * 1'000) / 1'000; }
+
+void shift(json::Value& timed, double seconds) {
+  auto* const object = timed.if_object();
+  if (object == nullptr) return;
+  for (const char* name : {"start", "end"})
+    (*object)[name] = in_milliseconds(json::number_or(timed, name, 0) + seconds);
+  if (object->contains("seek")) (*object)["seek"] = std::llround(json::number_or(timed, "seek", 0) + seconds * 100);
+}
+
+// "00:01:02,500"
+std::string cue_time(double seconds, char point) {
+  const auto all = std::max<std::int64_t>(0, std::llround(seconds * 1'000));
+  return fmt::format("{:02}:{:02}:{:02}{}{:03}", all / 3'600'000, all / 60'000 % 60, all / 1'000 % 60, point,
+                     all % 1'000);
+}
+
 }  // namespace
 
 http::Response translate_transcript(const Canonical& request, http::Response answer) {
@@ -151,17 +177,89 @@ http::Response translate_transcript(const Canonical& request, http::Response ans
   return answer;
 }
 
+std::string transcript_delta_event(std::string_view text) { return text_event("transcript.text.delta", "delta", text); }
+std::string transcript_done_events(std::string_view text) {
+  return text_event("transcript.text.done", "text", text) + std::string(http::kSseDone);
+}
+
 std::string transcript_events(const http::Response& transcript) {
   const auto text = text_in(transcript);
-  std::string events;
-  const auto add = [&](std::string_view type, std::string_view field) {
-    std::string event;
-    json::Writer(event).begin_object().field("type", type).field(field, text).end_object();
-    events += http::sse_event(type, event);
-  };
-  if (!text.empty()) add("transcript.text.delta", "delta");
-  add("transcript.text.done", "text");
-  return events + std::string(http::kSseDone);
+  return (text.empty() ? "" : transcript_delta_event(text)) + transcript_done_events(text);
+}
+
+TranscriptionAsked JoinedTranscript::of_piece(const TranscriptionAsked& whole) {
+  return {.format = TranscriptFormat::verbose_json, .words = whole.words, .segments = true};
+}
+
+Result<std::string> JoinedTranscript::add(const http::Response& transcript, double at) {
+  const auto parsed = json::parse(transcript.body.text());
+  if (!parsed) {
+    return fail(errc::remote_upstream, fmt::format("the backend's transcript is not JSON: {}", parsed.error().message));
+  }
+  const auto& segments = array_of(*parsed, "segments");
+  for (auto segment : segments) {
+    shift(segment, at);
+    if (auto* const object = segment.if_object()) (*object)["id"] = static_cast<std::int64_t>(segments_.size());
+    segments_.push_back(std::move(segment));
+  }
+  for (auto word : array_of(*parsed, "words")) {
+    shift(word, at);
+    words_.push_back(std::move(word));
+  }
+  if (task_.empty()) task_ = json::text_or(*parsed, "task", "");
+  if (language_.empty()) language_ = json::text_or(*parsed, "language", "");
+  const auto text = json::text_or(*parsed, "text", "");
+  if (text.empty()) return std::string();
+  // Languages without spaces between words have none between segments.
+  const bool is_spaced = segments.empty() || json::text_or(segments.front(), "text", " ").starts_with(' ');
+  auto added = (is_spaced && !text_.empty() ? " " : "") + std::string(text);
+  text_ += added;
+  return added;
+}
+
+http::Response JoinedTranscript::whole(double duration) const {
+  std::string body;
+  json::Writer out(body);
+  switch (asked_.format) {
+    case TranscriptFormat::json:
+      out.begin_object().field("text", text_).end_object();
+      return http::Response::json(200, std::move(body));
+    case TranscriptFormat::text:
+      return http::Response::text(200, "text/plain; charset=utf-8", text_);
+    case TranscriptFormat::srt:
+      return http::Response::text(200, "application/x-subrip; charset=utf-8", cues(false));
+    case TranscriptFormat::vtt:
+      return http::Response::text(200, "text/vtt; charset=utf-8", cues(true));
+    case TranscriptFormat::verbose_json:
+      break;
+  }
+  out.begin_object().field("task", task_.empty() ? std::string_view("transcribe") : std::string_view(task_));
+  out.field("language", language_).field("duration", duration).field("text", text_);
+  if (asked_.segments) {
+    out.key("segments").begin_array();
+    for (std::size_t i = 0; i < segments_.size(); ++i) write_segment(out, segments_[i], i);
+    out.end_array();
+  }
+  if (asked_.words) {
+    out.key("words").begin_array();
+    for (const auto& word : words_) write_word(out, word);
+    out.end_array();
+  }
+  out.end_object();
+  return http::Response::json(200, std::move(body));
+}
+
+std::string JoinedTranscript::cues(bool vtt) const {
+  std::string text = vtt ? "WEBVTT\n" : "";
+  const char point = vtt ? '.' : ',';
+  for (std::size_t i = 0; i < segments_.size(); ++i) {
+    if (!text.empty()) text += '\n';
+    if (!vtt) text += fmt::format("{}\n", i + 1);
+    const auto from = json::number_or(segments_[i], "start", 0), to = json::number_or(segments_[i], "end", 0);
+    text += fmt::format("{} --> {}\n{}\n", cue_time(from, point), cue_time(to, point),
+                        one_line(json::text_or(segments_[i], "text", "")));
+  }
+  return text;
 }
 
 }  // namespace corral::dialects::audio

@@ -61,13 +61,18 @@ class Reader {
                  : fail(errc::bad_value, "'file' must be a file of the form, with a filename, not a text", "file");
     }
     if (file->bytes->size() == 0) return fail(errc::bad_value, "'file' is empty", "file");
+    const auto kind = kind_of(file->bytes->head());
+    if (kind == SoundKind::wav) {
+      const auto wav = check_wav(file->bytes->head(), file->bytes->size(), "file");
+      if (!wav) return std::unexpected(wav.error());
+      facts_->wav = *wav;
+    }
     if (const auto* model = form_.find("model")) asked_.about.model = *model;
     send("model", asked_.about.model);
     for (const auto step : {&Reader::read_format, &Reader::read_language, &Reader::read_prompt,
                             &Reader::read_temperature, &Reader::read_granularities, &Reader::read_rest}) {
       if (auto done = (this->*step)(); !done) return std::unexpected(std::move(done.error()));
     }
-    const auto kind = kind_of(file->bytes->head());
     out_->files.push_back(
         {"file", fmt::format("sound.{}", extension_of(kind)), std::string(content_type_of(kind)), file->bytes});
     asked_.about.stream = facts_->stream;

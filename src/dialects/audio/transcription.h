@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "dialects/audio/wav_check.h"
 #include "dialects/dialect.h"
 #include "dialects/form.h"
 #include "http/handler.h"
@@ -18,9 +20,11 @@ struct TranscriptionAsked {
   TranscriptFormat format = TranscriptFormat::json;
   bool words = false, segments = true;  // in verbose_json
   bool stream = false;
+  std::optional<CheckedWav> wav = {};  // of the client's file; nothing: it has another format
 };
 
-// Errors: missing_field, bad_value, unsupported_value with the field's name.
+// Errors: missing_field, bad_value, unsupported_value with the field's name; those of check_wav() before all others of
+// the file.
 Result<Canonical> read_transcription(Form form);
 Result<Canonical> read_translation(Form form);
 

@@ -14,7 +14,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
 
-constexpr const char* kWav = "RIFF\x24\xf0\xff\x7fWAVEfmt ";
+const std::string kWav = wav_head({16'000, 1}, 8) + "12345678";
 
 class TranscriptionTest : public testing::Test {
  protected:
@@ -87,6 +87,18 @@ TEST_F(TranscriptionTest, WhatIsWrongIsNamed) {
   EXPECT_THAT(read_transcription({{{"model", "w"}}, {}}).error().message, HasSubstr("'file' is required"));
   EXPECT_THAT(read_transcription({{{"file", "a.wav"}}, {}}).error().message, HasSubstr("not a text"));
   EXPECT_THAT(read_transcription(form({}, "")).error().message, HasSubstr("empty"));
+}
+
+TEST_F(TranscriptionTest, AWavThatClaimsTooMuchIsRefused) {
+  auto slow = kWav;
+  slow.replace(24, 4, std::string("\x01\0\0\0", 4));
+  const auto asked = read_transcription(form({}, slow));
+  ASSERT_FALSE(asked);
+  EXPECT_EQ(asked.error().code, protocol::errc::bad_value);
+  EXPECT_EQ(asked.error().param, "file");
+  EXPECT_EQ(asked.error().message,
+            "'file' is a wav file that cannot be used: its header claims 1 samples per second; supported: 8000 to "
+            "192000");
 }
 
 TEST_F(TranscriptionTest, TextsComeWithoutWhatWhisperPutsAroundThem) {

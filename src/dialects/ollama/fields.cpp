@@ -4,6 +4,7 @@
 
 #include "dialects/ollama/conversation.h"
 #include "protocol/field_parts.h"
+#include "protocol/media.h"
 #include "protocol/rules/rules.h"
 
 namespace corral::dialects::ollama {
@@ -84,11 +85,19 @@ Result<> check_call(json::View call, const Path& path) {
   return table.check(call, path);
 }
 
+// In base64 without a header, as Ollama's clients send it, or a data URL.
+Result<> check_image(json::View image, const Path& path) {
+  const bool is_url = image.as_string().starts_with("data:");
+  return is_url ? protocol::check_picture_url(image, path) : protocol::check_picture_data(image, path);
+}
+
 constexpr Field kImages{.name = "images",
                         .kinds = kArray,
-                        .max_size = protocol::kMaxParts - 1,
+                        .max_size = protocol::kMaxMedia,
                         .elements = kString,
-                        .about = "images in base64, for vision models"};
+                        .inside = check_each<check_image>,
+                        .about = "images in base64, for vision models",
+                        .instead = "omit old ones"};
 
 Result<> check_message(json::View message, const Path& path) {
   static constexpr Field kFields[] = {

@@ -1,31 +1,21 @@
 #include "dialects/ollama/messages.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <vector>
+
+#include "protocol/media.h"
 
 namespace corral::dialects::ollama {
 namespace {
 
 using json::View;
 
-struct Kind {
-  std::string_view begin;  // first characters of its base64
-  std::string_view type;
-};
-constexpr auto kKinds = std::to_array<Kind>({
-    {"/9j/", "image/jpeg"},
-    {"iVBOR", "image/png"},
-    {"R0lGOD", "image/gif"},
-    {"UklGR", "image/webp"},
-});
-
+// Of a picture that passed the checks of fields.cpp.
 std::string data_url(std::string_view image) {
   if (image.starts_with("data:")) return std::string(image);
-  const auto kind = std::ranges::find_if(kKinds, [&](const Kind& row) { return image.starts_with(row.begin); });
   std::string url = "data:";
-  url.append(kind == kKinds.end() ? "application/octet-stream" : kind->type).append(";base64,").append(image);
+  url.append(protocol::picture_type_of_base64(image)).append(";base64,").append(image);
   return url;
 }
 

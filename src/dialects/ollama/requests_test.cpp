@@ -143,12 +143,17 @@ TEST(OllamaChat, ToolsPassAsTheyAre) {
 }
 
 TEST(OllamaChat, PicturesBecomeParts) {
-  const auto asked =
-      good(read_chat(R"({"model":"m","messages":[{"role":"user","content":"see","images":["iVBORw0","/9j/4"]}]})"));
+  const auto asked = good(
+      read_chat(R"({"model":"m","messages":[{"role":"user","content":"see","images":["iVBORw0KGgo=","/9j/4A=="]}]})"));
   EXPECT_THAT(asked.body, HasSubstr(R"("content":[{"type":"text","text":"see"},)"
-                                    R"({"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0"}},)"
-                                    R"({"type":"image_url","image_url":{"url":"data:image/jpeg;base64,/9j/4"}}])"));
+                                    R"({"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}},)"
+                                    R"({"type":"image_url","image_url":{"url":"data:image/jpeg;base64,/9j/4A=="}}])"));
   EXPECT_TRUE(engine_reads(asked).has_media);
+  EXPECT_EQ(asked.about.media.pictures, 2u);
+  const auto generate =
+      good(read_generate(R"({"model":"m","prompt":"see","images":["data:image/gif;base64,R0lGODlh"]})"));
+  EXPECT_THAT(generate.body, HasSubstr(R"({"type":"image_url","image_url":{"url":"data:image/gif;base64,R0lGODlh"}})"));
+  EXPECT_EQ(generate.about.media.pictures, 1u);
 }
 
 TEST(OllamaChat, KeepAlive) {
@@ -214,6 +219,9 @@ TEST(OllamaBodies, WhatIsWrongIsCalledAsTheClientKnowsIt) {
            Case{R"("messages":[{"content":"x"}])", "messages[0].role"},
            Case{R"("messages":[{"role":"user","content":["x"]}])", "messages[0].content"},
            Case{R"("messages":[{"role":"user","content":"x","images":"y"}])", "messages[0].images"},
+           Case{R"("messages":[{"role":"user","content":"x","images":["/9j/4A==","QUJD"]}])", "messages[0].images[1]"},
+           Case{R"("messages":[{"role":"user","content":"x","images":["http://x/y.png"]}])", "messages[0].images[0]"},
+           Case{R"("messages":[{"role":"user","content":"x","images":["data:image/png,x"]}])", "messages[0].images[0]"},
            Case{R"("messages":[{"role":"assistant","tool_calls":[{}]}])", "messages[0].tool_calls[0].function"},
            Case{R"("messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}])",
                 "messages[0].tool_calls[0].function.arguments"},
@@ -268,7 +276,7 @@ TEST(OllamaGenerate, RawGoesPastTheTemplate) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().param, beside);
   }
-  EXPECT_EQ(read_generate(R"({"prompt":"x","raw":true,"images":["y"]})").error().param, "images");
+  EXPECT_EQ(read_generate(R"({"prompt":"x","raw":true,"images":["iVBORw0KGgo="]})").error().param, "images");
 }
 
 TEST(OllamaGenerate, ASuffixMakesAGap) {

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "protocol/media.h"
 #include "protocol/responses/responses_fields.h"
 #include "protocol/text_file.h"
 
@@ -86,10 +87,12 @@ void Items::content(View content) {
   });
 }
 
-// Like documents of the Messages API: the name, then the text.
+// Like documents of the Messages API: the name, then the text or the picture.
 void Items::file(View part) {
+  const auto data = part.find("file_data");
   turns_.text(part.find("filename"));
-  if (const auto text = protocol::text_of_file(part.find("file_data").as_string())) add(*text);
+  if (protocol::is_picture_url(data.as_string())) return turns_.image(data);
+  if (const auto text = protocol::text_of_file(data.as_string())) add(*text);
 }
 
 // The summary stands for the messages of a user and of the assistant.

@@ -249,8 +249,10 @@ Result<> write_body(Canonical& asked, Write write) {
   write(out, *names);
   out.end_object();
   asked.names = names;
-  auto fine = check_written(asked.body, protocol::chat_fields(), *names);
-  return fine ? Result<>() : std::unexpected(std::move(fine.error()));
+  const auto written = check_written(asked.body, protocol::chat_fields(), *names);
+  if (!written) return std::unexpected(written.error());
+  asked.about.media = written->media;
+  return {};
 }
 
 struct Reading {

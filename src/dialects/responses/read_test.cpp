@@ -93,17 +93,25 @@ TEST(ReadResponse, ATurnOfTheAssistantIsOneMessage) {
 
 TEST(ReadResponse, ImagesStayWhereTheyAre) {
   EXPECT_EQ(messages(R"("input":[{"role":"user","content":[{"type":"input_text","text":"What?"},
-    {"type":"input_image","image_url":"data:image/png;base64,AA=="}]}])"),
+    {"type":"input_image","image_url":"data:image/png;base64,iVBORw0KGgo="}]}])"),
             R"([{"role":"user","content":[{"type":"text","text":"What?"},)"
-            R"({"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]}])");
+            R"({"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}]}])");
+}
+
+TEST(ReadResponse, AFileMayBeAPicture) {
+  EXPECT_EQ(messages(R"("input":[{"role":"user","content":[{"type":"input_file","filename":"a.png",)"
+                     R"("file_data":"data:image/png;base64,iVBORw0KGgo="},{"type":"input_text","text":"What?"}]}])"),
+            R"([{"role":"user","content":[{"type":"text","text":"a.png"},)"
+            R"({"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}},)"
+            R"({"type":"text","text":"What?"}]}])");
 }
 
 TEST(ReadResponse, PicturesThatToolsGiveAreSeen) {
   EXPECT_THAT(messages(R"("input":[{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},
     {"type":"function_call_output","call_id":"c","output":[{"type":"input_text","text":"See"},
-     {"type":"input_image","image_url":"data:image/png;base64,AA=="}]}])"),
+     {"type":"input_image","image_url":"data:image/png;base64,iVBORw0KGgo="}]}])"),
               HasSubstr(R"({"role":"tool","tool_call_id":"c","content":[{"type":"text","text":"See"},)"
-                        R"({"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]})"));
+                        R"({"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}]})"));
 }
 
 TEST(ReadResponse, AToolThatStandsByItselfGoesBeforeThoseOfNamespaces) {
@@ -307,49 +315,58 @@ TEST(ReadResponse, WhatIsWrongIsNamedAsTheClientNamedIt) {
     std::string_view members;
     std::string_view param;
   };
-  for (const auto& [members, param] : {
-           Case{R"("model":"m")", "input"},
-           Case{R"("input":7)", "input"},
-           Case{R"("input":[7])", "input[0]"},
-           Case{R"("input":[{"role":"robot","content":"x"}])", "input[0].role"},
-           Case{R"("input":[{"role":"user","content":[{"type":"input_audio"}]}])", "input[0].content[0].type"},
-           Case{R"("input":[{"role":"user","content":[{"type":"input_text"}]}])", "input[0].content[0].text"},
-           Case{R"("input":[{"role":"user","content":[7]}])", "input[0].content[0]"},
-           Case{R"("input":[{"type":"function_call","name":"f","arguments":"{}"}])", "input[0].call_id"},
-           Case{R"("input":[{"type":"function_call","call_id":"c","name":"f","arguments":{}}])", "input[0].arguments"},
-           Case{R"("input":[{"type":"function_call_output","call_id":"c"}])", "input[0].output"},
-           Case{R"("input":[{"type":7}])", "input[0].type"},
-           Case{R"("input":[{"type":"item_reference","id":"x"}])", "input"},
-           Case{R"("input":[{"type":"item_reference"}])", "input[0].id"},
-           Case{R"("input":"x","previous_response_id":"")", "previous_response_id"},
-           Case{R"("input":"x","conversation":{})", "conversation.id"},
-           Case{R"("input":"x","conversation":"c","previous_response_id":"r")", "conversation"},
-           Case{R"("input":"x","background":true,"store":false)", "background"},
-           Case{R"("input":"x","include":"all")", "include"},
-           Case{R"("input":"x","top_logprobs":21)", "top_logprobs"},
-           Case{R"("input":"x","prompt":{"id":"p"})", "prompt"},
-           Case{R"("input":"x","tools":[{"type":"function"}])", "tools[0].name"},
-           Case{R"("input":"x","tools":[{"type":"namespace","name":"n","tools":[{"type":"function"}]}])",
-                "tools[0].tools[0].name"},
-           Case{R"("input":"x","tools":[{"type":"namespace","name":"n","tools":[{"type":"custom"}]}])",
-                "tools[0].tools[0].name"},
-           Case{R"("input":"x","tools":[{"type":"namespace","name":"n","tools":[7]}])", "tools[0].tools[0]"},
-           Case{R"("input":[{"role":"developer","content":[{"type":"input_image","image_url":"x"}]}])",
-                "input[0].content[0].type"},
-           Case{R"("input":[{"role":"user","content":"x"},{"type":"function_call","call_id":"c","name":"f",)"
-                R"("arguments":"{}"}])",
-                "input"},
-           Case{R"("input":"x","metadata":{"a":7})", "metadata.a"},
-           Case{R"("input":"x","user":7)", "user"},
-           Case{R"("input":"x","max_tool_calls":"x")", "max_tool_calls"},
-           Case{R"("input":"x","tool_choice":"required")", "tool_choice"},
-           Case{R"("input":"x","tool_choice":{"type":"function","name":"f"})", "tool_choice.name"},
-           Case{R"("input":"x","max_output_tokens":0)", "max_output_tokens"},
-           Case{R"("input":"x","text":{"format":{"type":"json_schema"}})", "text.format.schema"},
-           Case{R"("input":"x","previous_response_id":"resp_1")", "previous_response_id"},
-           Case{R"("input":"x","conversation":"conv_1")", "conversation"},
-           Case{R"("input":"x","background":true)", "background"},
-       }) {
+  for (
+      const auto& [members, param] : {
+          Case{R"("model":"m")", "input"},
+          Case{R"("input":7)", "input"},
+          Case{R"("input":[7])", "input[0]"},
+          Case{R"("input":[{"role":"robot","content":"x"}])", "input[0].role"},
+          Case{R"("input":[{"role":"user","content":[{"type":"input_audio"}]}])", "input[0].content[0].type"},
+          Case{R"("input":[{"role":"user","content":[{"type":"input_text"}]}])", "input[0].content[0].text"},
+          Case{R"("input":[{"role":"user","content":[7]}])", "input[0].content[0]"},
+          Case{R"("input":[{"type":"function_call","name":"f","arguments":"{}"}])", "input[0].call_id"},
+          Case{R"("input":[{"type":"function_call","call_id":"c","name":"f","arguments":{}}])", "input[0].arguments"},
+          Case{R"("input":[{"type":"function_call_output","call_id":"c"}])", "input[0].output"},
+          Case{R"("input":[{"type":7}])", "input[0].type"},
+          Case{R"("input":[{"type":"item_reference","id":"x"}])", "input"},
+          Case{R"("input":[{"type":"item_reference"}])", "input[0].id"},
+          Case{R"("input":"x","previous_response_id":"")", "previous_response_id"},
+          Case{R"("input":"x","conversation":{})", "conversation.id"},
+          Case{R"("input":"x","conversation":"c","previous_response_id":"r")", "conversation"},
+          Case{R"("input":"x","background":true,"store":false)", "background"},
+          Case{R"("input":"x","include":"all")", "include"},
+          Case{R"("input":"x","top_logprobs":21)", "top_logprobs"},
+          Case{R"("input":"x","prompt":{"id":"p"})", "prompt"},
+          Case{R"("input":"x","tools":[{"type":"function"}])", "tools[0].name"},
+          Case{R"("input":"x","tools":[{"type":"namespace","name":"n","tools":[{"type":"function"}]}])",
+               "tools[0].tools[0].name"},
+          Case{R"("input":"x","tools":[{"type":"namespace","name":"n","tools":[{"type":"custom"}]}])",
+               "tools[0].tools[0].name"},
+          Case{R"("input":"x","tools":[{"type":"namespace","name":"n","tools":[7]}])", "tools[0].tools[0]"},
+          Case{R"("input":[{"role":"developer","content":[{"type":"input_image","image_url":"http://x/y.png"}]}])",
+               "input[0].content[0].type"},
+          Case{R"("input":[{"role":"system","content":[{"type":"input_file","file_data":)"
+               R"("data:image/png;base64,iVBORw0KGgo="}]}])",
+               "input[0].content[0].type"},
+          Case{R"("input":[{"role":"user","content":[{"type":"input_image","image_url":"x"}]}])",
+               "input[0].content[0].image_url"},
+          Case{
+              R"("input":[{"role":"user","content":[{"type":"input_file","file_data":"data:image/png;base64,QQ=="}]}])",
+              "input[0].content[0].file_data"},
+          Case{R"("input":[{"role":"user","content":"x"},{"type":"function_call","call_id":"c","name":"f",)"
+               R"("arguments":"{}"}])",
+               "input"},
+          Case{R"("input":"x","metadata":{"a":7})", "metadata.a"},
+          Case{R"("input":"x","user":7)", "user"},
+          Case{R"("input":"x","max_tool_calls":"x")", "max_tool_calls"},
+          Case{R"("input":"x","tool_choice":"required")", "tool_choice"},
+          Case{R"("input":"x","tool_choice":{"type":"function","name":"f"})", "tool_choice.name"},
+          Case{R"("input":"x","max_output_tokens":0)", "max_output_tokens"},
+          Case{R"("input":"x","text":{"format":{"type":"json_schema"}})", "text.format.schema"},
+          Case{R"("input":"x","previous_response_id":"resp_1")", "previous_response_id"},
+          Case{R"("input":"x","conversation":"conv_1")", "conversation"},
+          Case{R"("input":"x","background":true)", "background"},
+      }) {
     EXPECT_EQ(refused(std::string(members)).param, param) << members;
   }
   EXPECT_EQ(refused(R"("instructions":"x")").param, "input");

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstdlib>
 #include <map>
 #include <set>
 #include <utility>
@@ -54,25 +52,24 @@ std::string quantisation_of(std::string_view path) {
   return to_upper(found);
 }
 
-// Bits per weight, by the name of a quantisation: the first number in it.
-int bits_of(std::string_view quantisation) {
-  const auto digit = quantisation.find_first_of("0123456789");
-  return digit == quantisation.npos ? 0 : std::atoi(std::string(quantisation.substr(digit)).c_str());
+// Of several projectors: as the registry of models prefers them.
+std::size_t projector_rank(std::string_view path) {
+  constexpr std::array<std::string_view, 4> kPreferred{"F16", "BF16", "Q8_0", "F32"};
+  return static_cast<std::size_t>(std::ranges::find(kPreferred, quantisation_of(path)) - kPreferred.begin());
 }
 
-// The projector in the nearest folder above the model; of several the one with the nearest number of bits.
+// The projector in the nearest folder above the model.
 std::optional<TreeFile> projector_for(std::span<const TreeFile> tree, const TreeFile& model) {
   const TreeFile* best = nullptr;
-  std::pair<std::size_t, int> best_rank;
+  std::pair<std::size_t, std::size_t> best_rank;  // smaller is better
   const std::string_view folder = folder_of(model.path);
   for (const TreeFile& file : tree) {
     if (!is_projector(file.path)) continue;
     const std::string_view place = folder_of(file.path);
     const bool above = place.empty() || folder == place || folder.starts_with(std::string(place) + '/');
     if (!above) continue;
-    const int distance = std::abs(bits_of(quantisation_of(file.path)) - bits_of(quantisation_of(model.path)));
-    const std::pair rank{place.size(), -distance};
-    if (!best || rank > best_rank) best = &file, best_rank = rank;
+    const std::pair rank{folder.size() - place.size(), projector_rank(file.path)};
+    if (!best || rank < best_rank) best = &file, best_rank = rank;
   }
   return best ? std::optional(*best) : std::nullopt;
 }

@@ -2,7 +2,8 @@
 //
 // A repository holds the same model in several quantisations, each as one file or as a split set, beside projectors,
 // draft models, adapters and measurements. The rules of choice are llama.cpp's: the requested quantisation, else
-// Q4_K_M, else Q8_0, else the first one.
+// Q4_K_M, else Q8_0, else the first one. Of the projectors in the nearest folder F16 goes before BF16, Q8_0, F32 and
+// the rest: they are small, and their errors reach every picture.
 #pragma once
 
 #include <cstdint>

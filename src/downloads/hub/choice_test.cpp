@@ -92,10 +92,20 @@ TEST(Choice, WhatIsNoModelIsNotTakenByMistake) {
   EXPECT_THAT(chosen(tree({"model.safetensors"}), ""), ElementsAre(HasSubstr("has no GGUF model")));
 }
 
+TEST(Choice, OfProjectorsF16IsPreferred) {
+  const auto taken = [](const std::vector<TreeFile>& files) { return chosen(files, "").front(); };
+  EXPECT_EQ(taken(tree({"m-Q4_K_M.gguf", "mmproj-BF16.gguf", "mmproj-F16.gguf", "mmproj-F32.gguf"})),
+            "mmproj-F16.gguf");
+  EXPECT_EQ(taken(tree({"m-Q4_K_M.gguf", "mmproj-model-f32.gguf", "mmproj-model-bf16.gguf"})),
+            "mmproj-model-bf16.gguf");
+  EXPECT_EQ(taken(tree({"m-Q4_K_M.gguf", "mmproj-F32.gguf", "mmproj-Q8_0.gguf"})), "mmproj-Q8_0.gguf");
+  EXPECT_EQ(taken(tree({"m-Q4_K_M.gguf", "mmproj-Q4_0.gguf", "m.mmproj-f32.gguf"})), "m.mmproj-f32.gguf");
+}
+
 TEST(Choice, TheNearestProjectorComesAlong) {
   const auto files = tree({"mmproj-F32.gguf", "mmproj-Q8_0.gguf", "m-Q8_0.gguf", "m-BF16.gguf", "mmproj-BF16.gguf",
                            "sub/n-Q4_K_M.gguf", "sub/mmproj-F32.gguf", "other/mmproj-Q4_0.gguf"});
-  EXPECT_THAT(chosen(files, "Q8_0"), ElementsAre("mmproj-Q8_0.gguf", "m-Q8_0.gguf"));
+  EXPECT_THAT(chosen(files, "Q8_0"), ElementsAre("mmproj-BF16.gguf", "m-Q8_0.gguf"));
   EXPECT_THAT(chosen(files, "BF16"), ElementsAre("mmproj-BF16.gguf", "m-BF16.gguf"));
   EXPECT_THAT(chosen(files, "Q4_K_M"), ElementsAre("sub/mmproj-F32.gguf", "sub/n-Q4_K_M.gguf"));
 }

@@ -13,7 +13,9 @@ async::Task<Result<Listing>> list_source(Hub& hub, SourceName source) {
   return hub.list(std::move(source.repo), std::move(source.revision));
 }
 
-Result<Variant> choose_in(const Listing& listing, const SourceName& source) {
+namespace {
+
+Result<Variant> chosen(const Listing& listing, const SourceName& source) {
   if (source.kind == SourceKind::hub) return choose(listing.tree, listing.repo, source.tag, source.file);
   auto variant = choose(listing.tree, listing.repo, {}, listing.tree.back().path);
   if (!variant || source.kind == SourceKind::address) return variant;
@@ -24,6 +26,17 @@ Result<Variant> choose_in(const Listing& listing, const SourceName& source) {
     if (std::ranges::count(taken, file.path, &TreeFile::path) > 0) continue;
     variant->bytes += file.size;
     variant->beside.push_back(file);
+  }
+  return variant;
+}
+
+}  // namespace
+
+Result<Variant> choose_in(const Listing& listing, const SourceName& source) {
+  auto variant = chosen(listing, source);
+  if (variant && !source.projector && variant->projector) {
+    variant->bytes -= variant->projector->size;
+    variant->projector.reset();
   }
   return variant;
 }

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <stdexcept>
 #include <utility>
 
@@ -9,7 +10,9 @@
 #include <boost/asio/steady_timer.hpp>
 #include <curl/curl.h>
 #include <fmt/format.h>
+#include <netinet/in.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 #include "async/event.h"
 #include "base/text.h"
@@ -23,7 +26,6 @@ namespace asio = boost::asio;
 
 constexpr std::size_t kMaxHead = 64 << 10;   // bytes of the headers of one response
 constexpr std::size_t kMaxError = 16 << 10;  // kept bytes of the body of a failure
-constexpr long kMaxRedirects = 8;
 constexpr long kReadBuffer = 256 << 10;
 
 struct Transfer {
@@ -38,6 +40,8 @@ struct Transfer {
   CURLcode result = CURLE_OK;
   std::size_t head_bytes = 0;
   bool enough = false, refused = false, too_large = false;
+  const std::function<bool(const asio::ip::address&)>* may_connect = nullptr;
+  bool kept_out = false;  // an address was refused
   std::array<char, CURL_ERROR_SIZE> text{};
 };
 
@@ -64,6 +68,31 @@ std::size_t on_header(const char* data, std::size_t, std::size_t size, void* con
   head.fields.insert_or_assign(std::move(name),
                                std::string(trimmed_front(trimmed_back(line.substr(colon + 1), " \r\n"), " ")));
   return size;
+}
+
+std::optional<asio::ip::address> address_of(const sockaddr& from) {
+  if (from.sa_family == AF_INET) {
+    sockaddr_in in{};
+    std::memcpy(&in, &from, sizeof in);
+    return asio::ip::address_v4(ntohl(in.sin_addr.s_addr));
+  }
+  if (from.sa_family != AF_INET6) return std::nullopt;
+  sockaddr_in6 in{};
+  std::memcpy(&in, &from, sizeof in);
+  asio::ip::address_v6::bytes_type bytes;
+  std::memcpy(bytes.data(), in.sin6_addr.s6_addr, bytes.size());
+  return asio::ip::address_v6(bytes);
+}
+
+// Called with the resolved address that libcurl is about to connect to, so a name can't change its meaning in between.
+curl_socket_t open_socket(void* context, curlsocktype, curl_sockaddr* to) noexcept {
+  Transfer& transfer = *static_cast<Transfer*>(context);
+  const auto address = address_of(to->addr);
+  if (!address || !(*transfer.may_connect)(*address)) {
+    transfer.kept_out = true;
+    return CURL_SOCKET_BAD;
+  }
+  return ::socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
 }
 
 void read_status(CURL* easy, std::string_view requested, FetchHead& head) {
@@ -283,7 +312,8 @@ void prepare(Handle& handle, Transfer& transfer, const CurlOptions& options) {
   handle.set(CURLOPT_PROTOCOLS_STR, "http,https");
   handle.set(CURLOPT_REDIR_PROTOCOLS_STR, request.url.starts_with("https:") ? "https" : "http,https");
   handle.set(CURLOPT_FOLLOWLOCATION, 1L);
-  handle.set(CURLOPT_MAXREDIRS, kMaxRedirects);
+  handle.set(CURLOPT_MAXREDIRS, options.max_redirects);
+  if (options.deadline.count() > 0) handle.set(CURLOPT_TIMEOUT_MS, static_cast<long>(options.deadline.count()));
   handle.set(CURLOPT_NOSIGNAL, 1L);
   handle.set(CURLOPT_QUICK_EXIT, 1L);  // don't wait for the resolver when a transfer is cancelled
   // Parallel ranges have separate connections, each with its share of the bandwidth.
@@ -297,6 +327,11 @@ void prepare(Handle& handle, Transfer& transfer, const CurlOptions& options) {
   handle.set(CURLOPT_HEADERDATA, &transfer);
   if (!options.ca_file.empty()) handle.set(CURLOPT_CAINFO, options.ca_file.c_str());
   if (options.proxy) handle.set(CURLOPT_PROXY, options.proxy->c_str());
+  if (options.may_connect) {
+    transfer.may_connect = &options.may_connect;
+    handle.set(CURLOPT_OPENSOCKETFUNCTION, &open_socket);
+    handle.set(CURLOPT_OPENSOCKETDATA, &transfer);
+  }
   if (request.head_only) handle.set(CURLOPT_NOBODY, 1L);
   if (request.fresh_connection) handle.set(CURLOPT_FRESH_CONNECT, 1L);
   if (request.range) {
@@ -375,6 +410,8 @@ async::Task<FetchAnswer> CurlLoop::fetch(FetchRequest request) {
   } else if (!transfer.enough) {
     answer.fault = fault_of(transfer.result);
     answer.detail = transfer.text[0] ? transfer.text.data() : curl_easy_strerror(transfer.result);
+    answer.kept_out = transfer.kept_out && answer.fault != Fault::none;
+    answer.too_many_redirects = transfer.result == CURLE_TOO_MANY_REDIRECTS;
   }
   co_return answer;
 }

@@ -2,8 +2,12 @@
 // waits for them. libcurl handles proxies (HTTPS_PROXY, NO_PROXY, …); certificates are always checked.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+
+#include <boost/asio/ip/address.hpp>
 
 #include "async/loop.h"
 #include "async/timer.h"
@@ -17,6 +21,10 @@ struct CurlOptions {
   std::string user_agent = "corral";
   std::string ca_file = {};               // trusted certificates; empty: the system's
   std::optional<std::string> proxy = {};  // overrides the environment; "" means no proxy
+  long max_redirects = 8;
+  Millis deadline{0};  // time limit of a whole fetch; 0: none
+  // Called with each address before it is connected to, also after redirects; false: it isn't. Empty: all are.
+  std::function<bool(const boost::asio::ip::address&)> may_connect = {};
 };
 
 // On its loop. All fetches must have ended before it is destroyed.

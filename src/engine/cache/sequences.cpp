@@ -189,10 +189,12 @@ Sequences::Attach Sequences::attach(Session& session, const Terms& terms) {
 // Parked KV for all sessions, or of this session alone.
 Parking::Found Sequences::find_parked(Session& session, std::span<const Token> wanted, std::uint32_t least,
                                       bool may_read) {
-  if (parks_for_all(session)) return parking_.find(session, wanted, least, may_read);
-  auto own = parking_.own(session);
-  if (own && own->length < least + kLeastShared) own.reset();
-  return {.hit = std::move(own)};
+  Parking::Found found = parks_for_all(session) ? parking_.find(session, wanted, least, may_read)
+                                                : Parking::Found{.hit = parking_.own(session)};
+  if (!found.hit) return found;
+  if (memory_->divisible()) found.hit->length = outside_media(session.media, found.hit->length);
+  if (found.hit->length < least + kLeastShared) found.hit.reset();
+  return found;
 }
 
 // Whether to wait for a prefix that another session will have. A session in the lane, or one that waits for it, brings
@@ -215,7 +217,8 @@ Sequences::Source Sequences::best_source(const Session& session, std::span<const
   Source best;
   std::uint32_t coming = 0;
   if (!memory_->divisible()) return best;
-  index_.visit(session.shared->adapters, wanted, kLeastShared, [&](const RadixIndex::Match& match) {
+  index_.visit(session.shared->adapters, wanted, kLeastShared, [&](RadixIndex::Match match) {
+    match.length = outside_media(session.media, match.length);
     if (match.length <= best.length) return true;  // the rest is no longer
     if (is_prefix(match.owner)) {
       const auto prefix = std::ranges::find(prefixes_, match.owner, &Prefix::owner);
@@ -226,7 +229,7 @@ Sequences::Source Sequences::best_source(const Session& session, std::span<const
     Session* const found = sessions_.find(SessionId(match.owner / 2));
     if (found == nullptr || found == &session) return false;
     Session& other = *found;
-    const std::uint32_t there = std::min(match.length, other.in_cache);
+    const std::uint32_t there = outside_media(session.media, std::min(match.length, other.in_cache));
     if (there > best.length && memory_->can_cut(other.sequence, there))
       best = {.length = there, .session = &other, .prefix = {}};
     if (other.in_cache < match.length && worth_waiting(other, match.length)) coming = std::max(coming, match.length);
@@ -327,6 +330,7 @@ bool Sequences::shift(Session& session, const ContextCut& cut) {
   index_.erase(session.shared->adapters, owner_of(session));
   parking_.forget_own(session);
   session.shifted = true;
+  cut_media(session.media, cut);
   const auto from = session.history.begin() + cut.keep;
   const bool own = own_all_cells(session);
   const bool moved =
@@ -352,11 +356,14 @@ void Sequences::resync(Session& session) {
   const std::uint32_t there = memory_->length(session.sequence);
   const auto max = static_cast<std::uint32_t>(session.history.size()) - 1;  // one must stay pending
   set_cached(session, there);
+  const std::uint32_t whole = outside_media(session.media, there);
   // After an interrupted pass the position of a state is unknown: compute it again.
   if (!memory_->divisible()) {
     trim(session, 0);
   } else if (there > max) {
     trim(session, max);
+  } else if (there > whole) {
+    trim(session, whole);
   }
 }
 

@@ -14,6 +14,7 @@
 #include "engine/llama/devices.h"
 #include "engine/llama/llama_internal.h"
 #include "engine/llama/llama_log.h"
+#include "engine/media/projector.h"
 #include "engine/speculate/model_drafter.h"
 #include "engine/values/errors.h"
 
@@ -209,6 +210,30 @@ Error with_needs(Error error, std::vector<MemoryNeed> needs, MemoryScope have) {
   return error;
 }
 
+std::uint64_t tensor_bytes(const std::string& path) {
+  const GgufPtr file = open_gguf(path);
+  std::uint64_t bytes = 0;
+  for (std::int64_t i = 0; file && i < gguf_get_n_tensors(file.get()); ++i)
+    bytes += gguf_get_tensor_size(file.get(), i);
+  return bytes;
+}
+
+// The projector: on each device the weights as far as they are there, and the memory of its computation.
+Result<> add_projector(const EngineLoadOptions& options, Sum& sum) {
+  if (auto there = check_projector(options.mmproj); !there) return there;
+  std::uint64_t weights = tensor_bytes(options.mmproj);
+  auto memory = projector_memory(options);
+  std::ranges::sort(memory, std::ranges::greater(), [](const auto& one) { return one.second; });
+  for (const auto& [device, bytes] : memory) {
+    DeviceMemory& on = sum.on(ggml_backend_dev_buffer_type(device));
+    const std::uint64_t there = std::min(weights, bytes);
+    on.weights += there;
+    on.compute += bytes - there;
+    weights -= there;
+  }
+  return {};
+}
+
 // Estimates a model and its contexts, without its draft model. Sets `n_ctx` to the tokens of a context, and `loaded` to
 // the model without weights.
 Result<MemoryEstimate> estimate_model(const EngineLoadOptions& options, std::uint32_t workers, std::uint32_t& n_ctx,
@@ -239,6 +264,9 @@ Result<MemoryEstimate> estimate_model(const EngineLoadOptions& options, std::uin
   sum.estimate().devices.front().compute += row * rows * workers;
   for (const LoraAdapter& lora : options.loras) add_adapter((*model)->handle(), lora.path, sum);
   if (maps_file((*model)->handle(), options)) add_mapping(**model, sum.estimate());
+  if (!options.mmproj.empty()) {
+    if (auto added = add_projector(options, sum); !added) return std::unexpected(std::move(added.error()));
+  }
   // Last, since it takes memory.
   if (auto fit = (*model)->check_adapters(options.loras); !fit) return std::unexpected(fit.error());
   return std::move(sum.estimate());

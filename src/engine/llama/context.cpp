@@ -21,6 +21,11 @@ constexpr std::size_t kHeadBytes = sizeof(std::uint32_t) + sizeof(llama_seq_id);
 constexpr std::size_t kCountBytes = sizeof(std::uint32_t);
 constexpr std::uint32_t kOneStream = 1;
 
+bool rotates_in_dimensions(const Model& model) {
+  const auto rope = llama_model_rope_type(model.handle());
+  return rope == LLAMA_ROPE_TYPE_MROPE || rope == LLAMA_ROPE_TYPE_IMROPE;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<LlamaContext>> LlamaContext::make(std::shared_ptr<const Model> model,
@@ -60,14 +65,24 @@ LlamaContext::LlamaContext(std::shared_ptr<const Model> model, llama_context* ha
       // sequences, and sliding windows have cells for as many.
       spare_ids_(model_->facts().kind == ModelKind::generative && rules_.many_ids && shape.unified()),
       sequence_ids_(spare_ids_ ? kMaxSequences - 1 : params.n_seq_max),
-      counts_cells_(!llama_model_is_recurrent(model_->handle())) {}
+      counts_cells_(!llama_model_is_recurrent(model_->handle())),
+      multiple_(memory_ != nullptr && rotates_in_dimensions(*model_)),
+      positions_(multiple_ ? kMaxSequences : 0) {}
 
 DecodeStatus LlamaContext::decode(const Batch& batch) {
   if (batch.size() == 0) return DecodeStatus::ok;
   if (batch.size() > n_batch()) return DecodeStatus::failed;
-  const std::int32_t status = llama_decode(handle_.get(), batch.raw());
+  llama_batch raw = batch.raw();
+  if (multiple_) {
+    place(batch);
+    raw.pos = placed_.data();
+  }
+  const bool both_ways = batch.media() != nullptr && batch.media()->piece->both_ways;
+  if (both_ways) llama_set_causal_attn(handle_.get(), false);
+  const std::int32_t status = llama_decode(handle_.get(), raw);
+  if (both_ways) llama_set_causal_attn(handle_.get(), true);
   llama_synchronize(handle_.get());  // a GPU still computes after the call; the time of the pass is measured
-  const llama_batch& raw = batch.raw();
+  if (multiple_) note_computed(batch, status);
   for (std::int32_t i = 0; i < raw.n_tokens; ++i) {
     if (i == 0 || raw.seq_id[i][0] != raw.seq_id[i - 1][0]) recount(raw.seq_id[i][0]);
   }
@@ -87,6 +102,51 @@ DecodeStatus LlamaContext::decode(const Batch& batch) {
   }
 }
 
+// The positions of its rows: one each for tokens; for cells first all of one dimension, then all of the next one.
+void LlamaContext::place(const Batch& batch) {
+  const llama_batch& raw = batch.raw();
+  const auto rows = static_cast<std::size_t>(raw.n_tokens);
+  const MediaSpan* const media = batch.media();
+  placed_.resize(rows * (media != nullptr ? CellPosition().size() : 1));
+  for (std::size_t i = 0; i < rows; ++i) {
+    const auto index = static_cast<std::uint32_t>(raw.pos[i]);
+    const std::int32_t sequence = raw.seq_id[i][0];
+    if (media == nullptr) {
+      placed_[i] = position(sequence, index);
+      continue;
+    }
+    const auto begin = static_cast<std::uint32_t>(position(sequence, media->begin));
+    const CellPosition cell = media->piece->position(index - media->begin, begin);
+    for (std::size_t d = 0; d < cell.size(); ++d) placed_[d * rows + i] = static_cast<llama_pos>(cell[d]);
+  }
+}
+
+void LlamaContext::note_computed(const Batch& batch, std::int32_t status) {
+  constexpr std::int32_t kNoRoom = 1;
+  if (status == kNoRoom) return;
+  const llama_batch& raw = batch.raw();
+  if (const MediaSpan* const media = batch.media()) {
+    const std::int32_t sequence = raw.seq_id[0][0];
+    SequencePositions& positions = positions_of(sequence);
+    if (static_cast<std::uint32_t>(raw.pos[0]) == media->begin) positions.begin_piece(*media->piece);
+    positions.add(batch.size());
+    // Its cells may all have one position, so a part of them can't be kept.
+    if (status != 0) trim(sequence, media->begin);
+    return;
+  }
+  for (std::int32_t i = 0; i < raw.n_tokens; ++i) {
+    const std::int32_t sequence = raw.seq_id[i][0];
+    SequencePositions& positions = positions_of(sequence);
+    if (status == 0) {
+      positions.add(1);
+      continue;
+    }
+    const auto there = static_cast<std::uint32_t>(llama_memory_seq_pos_max(memory_, sequence) + 1);
+    const std::uint32_t known = positions.position(positions.length());
+    positions.add(std::max(there, known) - known);
+  }
+}
+
 void LlamaContext::set_adapters(const AdapterScales& scales) {
   if (scales == adapters_) return;
   AdapterScales now = scales;
@@ -99,14 +159,17 @@ void LlamaContext::recount(std::int32_t sequence) {
 }
 
 std::uint32_t LlamaContext::length(std::int32_t sequence) const {
-  return memory_ == nullptr ? 0 : static_cast<std::uint32_t>(llama_memory_seq_pos_max(memory_, sequence) + 1);
+  if (memory_ == nullptr) return 0;
+  if (multiple_) return positions_of(sequence).length();
+  return static_cast<std::uint32_t>(llama_memory_seq_pos_max(memory_, sequence) + 1);
 }
 
 bool LlamaContext::trim(std::int32_t sequence, std::uint32_t keep) {
   if (memory_ == nullptr || length(sequence) <= keep) return true;
   const bool trimmed =
-      keep > 0 && can_cut(sequence, keep) && llama_memory_seq_rm(memory_, sequence, static_cast<llama_pos>(keep), -1);
+      keep > 0 && can_cut(sequence, keep) && llama_memory_seq_rm(memory_, sequence, position(sequence, keep), -1);
   if (!trimmed) clear(sequence);
+  if (multiple_) positions_of(sequence).cut(keep);
   recount(sequence);
   return trimmed;
 }
@@ -114,9 +177,11 @@ bool LlamaContext::trim(std::int32_t sequence, std::uint32_t keep) {
 // libllama keeps all tokens from the oldest one of a sequence on.
 bool LlamaContext::can_cut(std::int32_t sequence, std::uint32_t keep) const {
   if (!rules_.divisible) return false;
+  if (multiple_ && positions_of(sequence).ends_inside(keep)) return false;
   if (model_->facts().window == 0 || memory_ == nullptr) return true;
+  const auto next = static_cast<std::uint32_t>(position(sequence, keep));
   return llama_memory_seq_pos_min(memory_, sequence) <=
-         static_cast<llama_pos>(oldest_seen(keep, model_->memory_facts()));
+         static_cast<llama_pos>(oldest_seen(next, model_->memory_facts()));
 }
 
 // Copies the cells of layers with a window, so that the sequence shares none of them. Shared ones would stay used long
@@ -138,6 +203,7 @@ bool LlamaContext::own_window(std::int32_t sequence) {
 void LlamaContext::clear(std::int32_t sequence) {
   if (memory_ == nullptr) return;
   llama_memory_seq_rm(memory_, sequence, -1, -1);
+  if (multiple_) positions_of(sequence).cut(0);
   recount(sequence);
 }
 
@@ -153,7 +219,11 @@ bool LlamaContext::shift(std::int32_t sequence, std::uint32_t keep, std::uint32_
 bool LlamaContext::share(std::int32_t from, std::int32_t to, std::uint32_t shared) {
   if (memory_ == nullptr) return true;
   if (shape_.unified()) {
-    llama_memory_seq_cp(memory_, from, to, 0, static_cast<llama_pos>(shared));
+    llama_memory_seq_cp(memory_, from, to, 0, position(from, shared));
+    if (multiple_) {
+      positions_of(to) = positions_of(from);
+      positions_of(to).cut(shared);
+    }
     cells_.share(from, to, shared);
     if (!narrow_ || own_window(to)) return true;
     clear(to);
@@ -163,8 +233,19 @@ bool LlamaContext::share(std::int32_t from, std::int32_t to, std::uint32_t share
   return !copy.empty() && restore(to, copy) && trim(to, shared);
 }
 
-// Saved bytes have the format of a unified cache, which has one stream.
 std::vector<std::uint8_t> LlamaContext::save(std::int32_t sequence) {
+  std::vector<std::uint8_t> bytes = save_cells(sequence);
+  if (!multiple_ || bytes.empty()) return bytes;
+  try {
+    positions_of(sequence).append_to(bytes);
+  } catch (const std::bad_alloc&) {
+    bytes.clear();
+  }
+  return bytes;
+}
+
+// Saved bytes have the format of a unified cache, which has one stream.
+std::vector<std::uint8_t> LlamaContext::save_cells(std::int32_t sequence) {
   if (memory_ == nullptr) return {};
   std::int32_t from = sequence;
   if (spare_ids_) {
@@ -192,6 +273,15 @@ std::vector<std::uint8_t> LlamaContext::save(std::int32_t sequence) {
 }
 
 bool LlamaContext::restore(std::int32_t sequence, std::span<const std::uint8_t> bytes) {
+  if (!multiple_) return restore_cells(sequence, bytes);
+  auto positions = SequencePositions::take_from(bytes);
+  if (!positions || !restore_cells(sequence, bytes)) return false;
+  positions_of(sequence) = std::move(*positions);
+  recount(sequence);
+  return true;
+}
+
+bool LlamaContext::restore_cells(std::int32_t sequence, std::span<const std::uint8_t> bytes) {
   if (memory_ == nullptr || bytes.size() <= kHeadBytes + kCountBytes) return false;
   const LogCapture log;  // a full cache is a normal result here and is not logged
   std::vector<std::uint8_t> framed;
@@ -212,6 +302,7 @@ bool LlamaContext::restore(std::int32_t sequence, std::span<const std::uint8_t> 
 void LlamaContext::clear_all() {
   if (memory_ != nullptr) llama_memory_clear(memory_, false);
   cells_ = {};
+  for (SequencePositions& positions : positions_) positions.cut(0);
 }
 
 }  // namespace corral::engine

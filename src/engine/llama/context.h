@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <vector>
 
 #include <llama.h>
 
@@ -12,6 +13,7 @@
 #include "engine/kv/cell_count.h"
 #include "engine/kv/kv_memory.h"
 #include "engine/llama/model.h"
+#include "engine/llama/sequence_positions.h"
 
 namespace corral::engine {
 
@@ -53,7 +55,7 @@ class LlamaContext final : public KvMemory {
   bool trim(std::int32_t sequence, std::uint32_t length) override;
   void clear(std::int32_t sequence) override;
   bool shift(std::int32_t sequence, std::uint32_t keep, std::uint32_t discard) override;
-  bool can_shift() const override { return memory_ != nullptr && llama_memory_can_shift(memory_); }
+  bool can_shift() const override { return memory_ != nullptr && !multiple_ && llama_memory_can_shift(memory_); }
   bool share(std::int32_t from, std::int32_t to, std::uint32_t length) override;
   std::vector<std::uint8_t> save(std::int32_t sequence) override;
   bool restore(std::int32_t sequence, std::span<const std::uint8_t> bytes) override;
@@ -65,6 +67,20 @@ class LlamaContext final : public KvMemory {
 
   void recount(std::int32_t sequence);
   bool own_window(std::int32_t sequence);
+  std::vector<std::uint8_t> save_cells(std::int32_t sequence);
+  bool restore_cells(std::int32_t sequence, std::span<const std::uint8_t> bytes);
+  // With several dimensions only.
+  void place(const Batch& batch);
+  void note_computed(const Batch& batch, std::int32_t status);
+  SequencePositions& positions_of(std::int32_t sequence) { return positions_[static_cast<std::size_t>(sequence)]; }
+  const SequencePositions& positions_of(std::int32_t sequence) const {
+    return positions_[static_cast<std::size_t>(sequence)];
+  }
+
+  // The position of the token with this index, of the next one if there is none.
+  llama_pos position(std::int32_t sequence, std::uint32_t index) const {
+    return static_cast<llama_pos>(multiple_ ? positions_of(sequence).position(index) : index);
+  }
 
   struct Free {
     void operator()(llama_context* handle) const { llama_free(handle); }
@@ -78,7 +94,11 @@ class LlamaContext final : public KvMemory {
   const bool spare_ids_;  // more ids than active sequences; the first one is reserved for save()
   const std::uint32_t sequence_ids_;
   const bool counts_cells_;
-  CellCount cells_;  // of a pool
+  CellCount cells_;                           // of a pool
+  const bool multiple_;                       // the model rotates positions in several dimensions (M-RoPE)
+  std::vector<SequencePositions> positions_;  // by sequence, if `multiple_`: libllama doesn't know how many cells of a
+                                              // picture have the same position
+  std::vector<llama_pos> placed_;             // positions of a batch
   AdapterScales adapters_;
 };
 

@@ -19,7 +19,8 @@ INSTANTIATE_TEST_SUITE_P(Layouts, Moving,
                                            Shapes{"tiny-llama", {.streams = 4}, {}},
                                            Shapes{"tiny-qwen3", {.streams = 8}, {.streams = 2}},
                                            Shapes{"tiny-mamba", {}, {}}, Shapes{"tiny-jamba", {}, {}},
-                                           Shapes{"tiny-gemma3", {}, {}}, Shapes{"tiny-gpt-oss", {}, {}}));
+                                           Shapes{"tiny-gemma3", {}, {}}, Shapes{"tiny-gpt-oss", {}, {}},
+                                           Shapes{"tiny-qwen2vl", {}, {.streams = 4}}));
 
 // Computes tokens of the sequence from `position` on; the best token after the last.
 Token compute(LlamaContext& context, std::span<const Token> tokens, std::uint32_t position, std::int32_t sequence) {

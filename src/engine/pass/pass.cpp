@@ -11,7 +11,7 @@ void Pass::clear() {
   items.clear();
   drafts.clear();
   padding.clear();
-  measuring = alone = false;
+  measuring = media = alone = false;
 }
 
 bool Pass::has(const Session& session) const {

@@ -29,6 +29,7 @@ struct Pass {
   std::vector<PaddingRow> padding;  // behind the rows of the items
   BatchLimits limits;
   bool measuring = false;  // measures the time of running streams
+  bool media = false;      // its only session computes cells of a picture or sound
   bool alone = false;      // a pass failed, and one of its sessions computes alone: no limit applies
 
   void clear();

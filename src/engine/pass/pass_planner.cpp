@@ -3,6 +3,15 @@
 #include <algorithm>
 
 namespace corral::engine {
+namespace {
+
+// It has lost cells since the beginning of the round, and needs embeddings that it has released.
+bool is_without_rows(const Session& session) {
+  const MediaSpan* const next = session.next_media();
+  return next != nullptr && next->rows == nullptr;
+}
+
+}  // namespace
 
 PassPlanner::PassPlanner(Parts parts, std::uint32_t batch, const WorkerOptions& options)
     : sessions_(parts.sessions),
@@ -16,12 +25,14 @@ void PassPlanner::plan(Pass& pass) {
   pass.clear();
   if (Session* const suspect = next_suspect()) {
     pass.alone = true;
-    pass.items.push_back({.session = suspect, .tokens = std::min(suspect->to_compute(), batch_)});
+    pass.media = suspect->next_media() != nullptr;
+    pass.items.push_back({.session = suspect, .tokens = std::min(suspect->to_compute_at_once(), batch_)});
     return;
   }
   choose_adapters();
   views_.clear();
   for (const Session* session : going_) views_.push_back(runnable_view(*session));
+  if (plan_media(pass) || going_.empty()) return;
   const auto decoding = static_cast<std::uint32_t>(std::ranges::count_if(views_, &RunnableView::decoding));
   pass.limits = {.tokens = batch_, .outputs = max_outputs_, .prefill = prompts_.beside(views_)};
   pass.measuring = decoding > 0 && pass.limits.prefill == 0;
@@ -32,21 +43,43 @@ void PassPlanner::plan(Pass& pass) {
   std::ranges::sort(pass.items, {}, [](const PassItem& item) { return item.session->sequence; });
 }
 
+// Sessions whose next cells are those of a picture or sound are in passes of their own.
 void PassPlanner::choose_adapters() {
   wanted_.clear();
   going_.clear();
-  for (const Session* session : sessions_.active()) wanted_.push_back(&session->shared->adapters);
+  for (const Session* session : sessions_.active()) {
+    if (session->next_media() == nullptr) wanted_.push_back(&session->shared->adapters);
+  }
+  if (wanted_.empty()) return;
   const AdapterScales& one = turns_.next(wanted_);
   for (Session* session : sessions_.active()) {
-    if (session->shared->adapters == one) going_.push_back(session);
+    if (session->next_media() == nullptr && session->shared->adapters == one) going_.push_back(session);
   }
+}
+
+// A picture or sound is computed if nothing else is to be, and otherwise in every second pass, with as many cells as
+// a prompt would have beside the running streams.
+bool PassPlanner::plan_media(Pass& pass) const {
+  Session* oldest = nullptr;
+  for (Session* session : sessions_.active()) {
+    if (session->next_media() == nullptr || is_without_rows(*session)) continue;
+    if (oldest == nullptr || session->generation->order < oldest->generation->order) oldest = session;
+  }
+  if (oldest == nullptr || (last_was_media_ && !going_.empty())) return false;
+  std::uint32_t max = batch_;
+  if (std::ranges::any_of(views_, &RunnableView::decoding)) max = std::min(prompts_.beside(views_), batch_);
+  if (max == 0) return false;  // a pass without prompts is to be measured
+  if (oldest->next_media()->piece->both_ways) max = batch_;
+  pass.media = true;
+  pass.items.push_back({.session = oldest, .tokens = std::min(oldest->to_compute_at_once(), max)});
+  return true;
 }
 
 // The oldest generation that must compute alone; nullptr: none.
 Session* PassPlanner::next_suspect() const {
   Session* oldest = nullptr;
   for (Session* session : sessions_.active()) {
-    if (session->in_cache >= session->suspect_until) continue;
+    if (session->in_cache >= session->suspect_until || is_without_rows(*session)) continue;
     if (oldest == nullptr || session->generation->order < oldest->generation->order) oldest = session;
   }
   return oldest;
@@ -82,6 +115,7 @@ void PassPlanner::find_padding(Pass& pass, std::uint32_t rows) const {
 }
 
 void PassPlanner::fill_up(Pass& pass) {
+  last_was_media_ = pass.media;
   // The pass is computed now: record the turn of its adapters.
   wanted_.clear();
   for (const Session* session : sessions_.active()) wanted_.push_back(&session->shared->adapters);

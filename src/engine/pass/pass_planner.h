@@ -27,13 +27,15 @@ class PassPlanner {
   // `batch`: most rows of a pass.
   PassPlanner(Parts parts, std::uint32_t batch, const WorkerOptions& options);
 
-  // Chooses sessions and tokens. Requires an active session and a KV memory.
+  // Chooses sessions and tokens. Requires an active session and a KV memory. Empty: all active sessions need embeddings
+  // that they do not have.
   void plan(Pass& pass);
   // Adds padding rows behind the draft tokens, if they make the pass of running streams faster.
   void fill_up(Pass& pass);
 
  private:
   Session* next_suspect() const;
+  bool plan_media(Pass& pass) const;
   void choose_adapters();
   void take_turns(Pass& pass);
   void find_padding(Pass& pass, std::uint32_t rows) const;
@@ -44,6 +46,7 @@ class PassPlanner {
   const PromptBudget& prompts_;
   const std::uint32_t batch_, max_outputs_;
   AdapterTurns turns_;
+  bool last_was_media_ = false;
   std::vector<const AdapterScales*> wanted_;  // adapter sets of the active sessions
   std::vector<Session*> going_;               // sessions with the adapters of the pass
   std::vector<RunnableView> views_;           // of `going_`

@@ -7,7 +7,7 @@ namespace corral::engine {
 RunnableView runnable_view(const Session& session) {
   const Generation& generation = *session.generation;
   const bool decoding = session.decoding();
-  return {.pending = session.to_compute(),
+  return {.pending = session.to_compute_at_once(),
           .decoding = decoding,
           .settled = decoding && generation.usage.completion_tokens >= kSettledAfter,
           .order = generation.order};

@@ -31,7 +31,7 @@ void Speculator::start_over() noexcept {
 }
 
 bool Speculator::may_draft(const Pass& pass, std::size_t running) const {
-  if (!drafter_ || max_tokens_ == 0 || pass.measuring || pass.alone || pass.items.empty()) return false;
+  if (!drafter_ || max_tokens_ == 0 || pass.measuring || pass.media || pass.alone || pass.items.empty()) return false;
   return kv_->divisible() && running <= max_running_ && pass.streams_only();
 }
 
@@ -53,7 +53,8 @@ void Speculator::draft(Pass& pass, std::uint32_t room) {
     item.first_draft = static_cast<std::uint32_t>(pass.drafts.size());
     // The last token of an answer has no draft token behind it: all rows may become part of the answer.
     const std::uint32_t ends = std::max(1u, item.session->remaining()) - 1;
-    const std::uint32_t max = std::min({max_tokens_, ends, room, room_behind(*item.session)});
+    const bool has_media = !item.session->media.empty();  // drafters read tokens only
+    const std::uint32_t max = has_media ? 0 : std::min({max_tokens_, ends, room, room_behind(*item.session)});
     if (max > 0)
       drafter_->draft(item.session->shared->id, item.session->history,
                       {.max = max, .rows = rows, .costs = costs_.rows()}, pass.drafts);

@@ -17,4 +17,22 @@ std::optional<ContextCut> context_cut(const ContextShift& wanted, const FullCont
                     .discard = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(discard, 1, left - behind))};
 }
 
+std::optional<ContextCut> around_media(ContextCut cut, std::span<const MediaSpan> media, std::uint32_t end) {
+  std::uint32_t behind = cut.keep + cut.discard;
+  cut.keep = outside_media(media, cut.keep);
+  if (const std::size_t i = span_behind(media, behind); i < media.size() && media[i].begin < behind)
+    behind = media[i].end();
+  if (behind > end) return std::nullopt;
+  cut.discard = behind - cut.keep;
+  return cut;
+}
+
+void cut_media(std::vector<MediaSpan>& media, const ContextCut& cut) {
+  std::erase_if(media,
+                [&](const MediaSpan& span) { return span.begin >= cut.keep && span.begin < cut.keep + cut.discard; });
+  for (MediaSpan& span : media) {
+    if (span.begin >= cut.keep) span.begin -= cut.discard;
+  }
+}
+
 }  // namespace corral::engine

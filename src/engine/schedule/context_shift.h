@@ -4,7 +4,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <vector>
 
+#include "engine/kv/media_span.h"
 #include "engine/values/options.h"
 
 namespace corral::engine {
@@ -21,5 +24,10 @@ struct FullContext {
 };
 // None: no token can be discarded.
 std::optional<ContextCut> context_cut(const ContextShift& wanted, const FullContext& full);
+
+// The cut, extended to whole pictures and sounds, but not beyond `end`. None: one of them ends behind it.
+std::optional<ContextCut> around_media(ContextCut cut, std::span<const MediaSpan> media, std::uint32_t end);
+// Removes the spans that the cut discards and moves those behind it. The cut ends inside of none.
+void cut_media(std::vector<MediaSpan>& media, const ContextCut& cut);
 
 }  // namespace corral::engine

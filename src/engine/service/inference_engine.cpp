@@ -42,6 +42,7 @@ void InferenceEngine::Impl::stop() {
     // All stop at once, then each is waited for.
     for (auto& worker : workers) worker->box()->close();
     for (auto& pooler : poolers) pooler->box().close();
+    if (encoder) encoder->close();
     for (auto& worker : workers) worker->stop();
     for (auto& pooler : poolers) pooler->stop();
     if (!store) return;
@@ -67,7 +68,9 @@ Result<std::shared_ptr<const SharedGrammar>> InferenceEngine::prepare_grammar(co
 
 std::string InferenceEngine::detokenize(std::span<const Token> tokens, bool render_special) const {
   std::string text;
-  for (const Token token : tokens) impl_->model->append_piece(token, render_special, text);
+  for (const Token token : tokens) {
+    if (!is_media(token)) impl_->model->append_piece(token, render_special, text);
+  }
   return text;
 }
 
@@ -88,10 +91,11 @@ Result<SessionId> InferenceEngine::create_session(SessionOptions options) {
   return impl_->create_session(impl_->next_worker, options);
 }
 
-Result<SessionId> InferenceEngine::create_session(std::span<const Token> tokens, SessionOptions options) {
+Result<SessionId> InferenceEngine::create_session(std::span<const Token> tokens, SessionOptions options,
+                                                  std::vector<MediaSpan> media) {
   if (impl_->workers.size() < 2) {
     const auto session = create_session(options);
-    return session ? filled(*session, tokens) : session;
+    return session ? filled(*session, tokens, std::move(media)) : session;
   }
   std::vector<std::uint32_t> busy;
   for (const auto& worker : impl_->workers) busy.push_back(worker->load());
@@ -104,11 +108,15 @@ Result<SessionId> InferenceEngine::create_session(std::span<const Token> tokens,
     const MutexLock lock(impl_->mutex);
     session = impl_->create_session(impl_->placement.choose(known, busy, impl_->next_worker), options);
   }
-  return session ? filled(*session, tokens) : session;
+  return session ? filled(*session, tokens, std::move(media)) : session;
 }
 
-Result<SessionId> InferenceEngine::filled(SessionId session, std::span<const Token> tokens) {
-  auto appended = append_input(session, tokens);
+Result<SessionId> InferenceEngine::filled(SessionId session, std::span<const Token> tokens,
+                                          std::vector<MediaSpan> media) {
+  const auto entry = impl_->entry(session);
+  if (!entry) return std::unexpected(entry.error());
+  auto appended = impl_->check_tokens(tokens, media);
+  if (appended) appended = impl_->append(*entry, {tokens.begin(), tokens.end()}, std::move(media));
   if (appended) return session;
   (void)end_session(session);
   return std::unexpected(std::move(appended.error()));
@@ -158,7 +166,7 @@ AdapterScales InferenceEngine::adapter_scales() const {
   return scales;
 }
 
-Result<> InferenceEngine::Impl::append(const Entry& entry, std::vector<Token> tokens) {
+Result<> InferenceEngine::Impl::append(const Entry& entry, std::vector<Token> tokens, std::vector<MediaSpan> media) {
   if (tokens.empty()) return {};
   SessionShared& shared = *entry.shared;
   // Count them only if they fit: a running generation ends when this count reaches the context.
@@ -168,7 +176,7 @@ Result<> InferenceEngine::Impl::append(const Entry& entry, std::vector<Token> to
     if (after >= shared.n_ctx)
       return std::unexpected(context_full({.needed = after + 1, .n_past = before, .n_ctx = shared.n_ctx}));
   } while (!shared.tokens.compare_exchange_weak(before, before + static_cast<std::uint32_t>(tokens.size())));
-  if (workers[entry.worker]->box()->post(AppendTokens{shared.id, std::move(tokens)})) return {};
+  if (workers[entry.worker]->box()->post(AppendTokens{shared.id, std::move(tokens), std::move(media)})) return {};
   return going_away();
 }
 
@@ -184,12 +192,27 @@ Result<> InferenceEngine::append_input(SessionId session, std::string_view text,
 Result<> InferenceEngine::append_input(SessionId session, std::span<const Token> tokens) {
   const auto entry = impl_->entry(session);
   if (!entry) return std::unexpected(entry.error());
-  for (const Token token : tokens) {
-    if (impl_->model->valid(token)) continue;
-    return fail(errc::invalid_argument,
-                fmt::format("token {} is not in the vocabulary of {} tokens", token, facts().n_vocab), "tokens");
-  }
+  if (auto fine = impl_->check_tokens(tokens); !fine) return fine;
   return impl_->append(*entry, {tokens.begin(), tokens.end()});
+}
+
+Result<> InferenceEngine::Impl::check_tokens(std::span<const Token> tokens, std::span<const MediaSpan> media) const {
+  if (!media.empty() && !encoder) return fail(errc::unsupported, "this model takes no pictures and no sounds");
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (model->valid(tokens[i])) continue;
+    const std::size_t span = span_behind(media, static_cast<std::uint32_t>(i));
+    if (span < media.size() && media[span].begin <= i) continue;
+    return fail(errc::invalid_argument,
+                fmt::format("token {} is not in the vocabulary of {} tokens", tokens[i], model->facts().n_vocab),
+                "tokens");
+  }
+  return {};
+}
+
+Result<std::vector<MediaPart>> InferenceEngine::read_media(MediaBytes file) const {
+  if (impl_->projector) return impl_->projector->read(file);
+  if (impl_->without_weights && (facts().vision || facts().sound)) return no_weights();
+  return fail(errc::unsupported, "this model takes no pictures and no sounds");
 }
 
 Result<> InferenceEngine::check(const GenerateOptions& options) const {
@@ -335,6 +358,7 @@ Stats InferenceEngine::stats() const {
   for (const auto& worker : impl_->workers) stats.workers.push_back(worker->stats());
   for (const auto& pooler : impl_->poolers) stats.workers.push_back(pooler->stats());
   if (impl_->store) stats.parked = impl_->store->stats();
+  if (impl_->encoder) stats.media = impl_->encoder->stats();
   return stats;
 }
 

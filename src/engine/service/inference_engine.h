@@ -28,6 +28,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "engine/kv/media_span.h"
+#include "engine/media/projector.h"
 #include "engine/pooled/pooled.h"
 #include "engine/session/stream.h"
 #include "engine/values/errors.h"
@@ -99,8 +101,13 @@ class InferenceEngine {
   // Errors: unsupported (not a generative model), worker_shutdown.
   Result<SessionId> create_session(SessionOptions options = {});
   // A session with these tokens, on the worker that has computed most of them, unless that worker is much busier than
-  // another. Errors: those of both.
-  Result<SessionId> create_session(std::span<const Token> tokens, SessionOptions options = {});
+  // another. `media`: pictures and sounds in them, in order; behind the last one there must be a token. Errors: those
+  // of both.
+  Result<SessionId> create_session(std::span<const Token> tokens, SessionOptions options = {},
+                                   std::vector<MediaSpan> media = {});
+  // Decodes a picture or sound: what a prompt has for it (MediaPart). Takes milliseconds and more. Errors: those of
+  // Projector::read; unsupported, if the model takes text only; no_weights.
+  Result<std::vector<MediaPart>> read_media(MediaBytes file) const;
   // The first text of a session gets BOS if the vocabulary specifies it; special tokens in it are text unless
   // parse_special. An empty text or list is fine and does nothing. Errors: session_not_found, tokenize_failed,
   // context_full, invalid_argument (a token outside the vocabulary).
@@ -153,7 +160,7 @@ class InferenceEngine {
   static Result<std::unique_ptr<InferenceEngine>> load_all(EngineLoadOptions options, Progress progress,
                                                            std::shared_ptr<SessionIds> ids);
   // Appends the tokens; if they don't fit, the session ends.
-  Result<SessionId> filled(SessionId session, std::span<const Token> tokens);
+  Result<SessionId> filled(SessionId session, std::span<const Token> tokens, std::vector<MediaSpan> media);
   std::unique_ptr<Impl> impl_;
 };
 

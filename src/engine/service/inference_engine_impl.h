@@ -10,6 +10,7 @@
 
 #include "base/mutex.h"
 #include "engine/llama/context.h"
+#include "engine/media/encoder_thread.h"
 #include "engine/pooled/pooling_worker.h"
 #include "engine/service/inference_engine.h"
 #include "engine/service/placement.h"
@@ -48,6 +49,7 @@ class InferenceEngine::Impl {
   // While loading.
   Result<> add_worker();
   Result<> load_draft();
+  Result<> load_projector();
   std::unique_ptr<PrefillLane> make_lane(const std::shared_ptr<CommandBox>& box, std::uint32_t n_ctx);  // nullptr: none
   Result<std::unique_ptr<Drafter>> make_drafter(std::uint32_t n_ctx);  // nullptr: no speculation
   bool may_draft() const;
@@ -62,15 +64,19 @@ class InferenceEngine::Impl {
   void stop();
   Result<SessionId> create_session(std::uint32_t worker, const SessionOptions& wanted) REQUIRES(mutex);
   Result<AdapterScales> checked_adapters(const AdapterScales& scales) const;
-  Result<> append(const Entry& entry, std::vector<Token> tokens);
+  Result<> append(const Entry& entry, std::vector<Token> tokens, std::vector<MediaSpan> media = {});
+  // A token of the vocabulary, or of a picture or sound. Errors: invalid_argument.
+  Result<> check_tokens(std::span<const Token> tokens, std::span<const MediaSpan> media = {}) const;
   Result<PooledHandle> pool(PooledState::Job job);
 
   // Constant after load.
   EngineLoadOptions options;
   bool without_weights = false;  // then there is no worker
   std::shared_ptr<Model> model;
-  std::shared_ptr<Model> draft_model;     // draft model of `model`; nullptr: none
-  const std::atomic<bool> go_on = false;  // abort flag of passes that are too short to be aborted
+  std::shared_ptr<Model> draft_model;      // draft model of `model`; nullptr: none
+  std::unique_ptr<Projector> projector;    // nullptr: the model takes text only
+  std::shared_ptr<EncoderThread> encoder;  // uses the projector
+  const std::atomic<bool> go_on = false;   // abort flag of passes that are too short to be aborted
   // Runs work that decode threads don't wait for. Declared after what its tasks use, and before its users.
   std::shared_ptr<BackgroundExecutor> executor = std::make_shared<BackgroundThread>();
   std::shared_ptr<BackgroundExecutor> disk =

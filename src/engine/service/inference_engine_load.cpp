@@ -182,6 +182,7 @@ Result<> InferenceEngine::Impl::add_worker() {
                                                                .costs = cost_model(*model, options),
                                                                .drafter = std::move(*drafter),
                                                                .lane = std::move(lane),
+                                                               .media = encoder,
                                                                .executor = executor,
                                                                .explain = std::move(explained)},
                                              worker));
@@ -230,6 +231,19 @@ void InferenceEngine::Impl::take_facts(const LlamaContext& context) {
   }
 }
 
+Result<> InferenceEngine::Impl::load_projector() {
+  ModelFacts& facts = model->mutable_facts();
+  if (options.mmproj.empty() || facts.kind != ModelKind::generative) return {};
+  auto loaded = Projector::load(model, options);
+  if (!loaded) return std::unexpected(explain_failure(loaded.error(), options, read_host_memory()));
+  projector = std::move(*loaded);
+  facts.vision = projector->kinds().vision;
+  facts.sound = projector->kinds().sound;
+  auto encode = [used = projector.get()](const MediaPiece& piece) { return used->encode(piece); };
+  encoder = std::make_shared<EncoderThread>(std::move(encode), options.media_bytes);
+  return {};
+}
+
 Result<> InferenceEngine::check(const EngineLoadOptions& options) {
   if (options.workers && (*options.workers < 1 || *options.workers > kMaxWorkers)) {
     return fail(errc::invalid_worker_count,
@@ -258,7 +272,8 @@ Result<> InferenceEngine::check(const EngineLoadOptions& options) {
                             kMaxDraftTokens),
                 "speculative");
   }
-  return Model::check_file(options.path);
+  if (auto there = Model::check_file(options.path); !there || options.mmproj.empty()) return there;
+  return check_projector(options.mmproj);
 }
 
 Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load(EngineLoadOptions options, Progress progress,
@@ -291,6 +306,7 @@ Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load_all(EngineLoadOpt
   facts.workers = worker_count(o);
   facts.max_sequences = o.max_sequences;
   if (auto loaded = impl->load_draft(); !loaded) return std::unexpected(loaded.error());
+  if (auto loaded = impl->load_projector(); !loaded) return std::unexpected(loaded.error());
   if (facts.kind == ModelKind::generative) impl->store = open_store(o, **model, impl->executor, impl->disk);
   for (std::uint32_t i = 0; i < facts.workers; ++i) {
     auto made = facts.kind == ModelKind::generative ? impl->add_worker() : impl->add_pooler();
@@ -323,6 +339,11 @@ Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load_without_weights(E
   facts.n_batch = params->n_batch;
   facts.workers = worker_count(impl->options);
   facts.max_sequences = impl->options.max_sequences;
+  if (!impl->options.mmproj.empty() && facts.kind == ModelKind::generative) {
+    const MediaKinds kinds = media_kinds(impl->options.mmproj);
+    facts.vision = kinds.vision;
+    facts.sound = kinds.sound;
+  }
   return std::unique_ptr<InferenceEngine>(new InferenceEngine(std::move(impl)));
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "engine/kv/media_span.h"
 #include "engine/kv/token_table.h"
 #include "engine/sample/stop_string_filter.h"
 #include "engine/session/stream_state.h"
@@ -60,6 +61,7 @@ struct Generation {
   bool counted = false;        // its prefix hit is in the statistics
   bool was_aside = false;      // its prompt was in the lane; it goes there only once
   bool awaits_lane = false;    // its prompt waits for the lane, which is busy
+  bool awaits_media = false;   // it waits for a picture or sound that is being encoded
   MonoTime posted;
   std::optional<MonoTime> first_pass, first_token;
   MonoTime last_token;
@@ -92,6 +94,26 @@ struct Session {
   // last token to the next generation, which needs its logits.
   std::uint32_t to_compute() const { return generation->max_new_tokens > 0 ? pending() : std::max(pending(), 1u) - 1; }
 
+  // The picture or sound whose cells are next to be computed; nullptr: a token is.
+  MediaSpan* next_media() {
+    const std::size_t i = span_behind(media, in_cache);
+    return i < media.size() && media[i].begin <= in_cache ? &media[i] : nullptr;
+  }
+  const MediaSpan* next_media() const { return const_cast<Session*>(this)->next_media(); }
+  // Of to_compute(), those that one pass can have: up to the next border between tokens and a picture or sound.
+  std::uint32_t to_compute_at_once() const {
+    const std::size_t i = span_behind(media, in_cache);
+    if (i == media.size()) return to_compute();
+    const std::uint32_t border = media[i].begin <= in_cache ? media[i].end() : media[i].begin;
+    return std::min(to_compute(), border - in_cache);
+  }
+  // Frees embeddings whose cells are computed; all: the others too; the encoder provides them again.
+  void drop_media_rows(bool all = false) noexcept {
+    for (MediaSpan& span : media) {
+      if (all || span.end() <= in_cache) span.rows.reset();
+    }
+  }
+
   // Most tokens that the generation may still add; 0 without a generation.
   std::uint32_t remaining() const {
     if (!generation) return 0;
@@ -100,9 +122,10 @@ struct Session {
   }
 
   const std::shared_ptr<SessionShared> shared;
-  const bool share;             // shares KV with other sessions; false: only this session uses its parked KV
-  std::vector<Token> history;   // everything appended and generated, in order
-  std::vector<Token> appended;  // appended while a generation ran; follows its tokens
+  const bool share;              // shares KV with other sessions; false: only this session uses its parked KV
+  std::vector<Token> history;    // everything appended and generated, in order
+  std::vector<MediaSpan> media;  // pictures and sounds in it, in order; behind each there is a token
+  std::vector<Token> appended;   // appended while a generation ran; follows its tokens
   // Tokens were removed from its middle (context shift). Its cells were computed with another history, so no other
   // session can use them.
   bool shifted = false;

@@ -43,6 +43,7 @@ EngineLoadOptions draft_options(const EngineLoadOptions& options, std::uint32_t 
   draft.purpose = ModelTask::generate;
   draft.pooling.reset();
   draft.loras.clear();
+  draft.mmproj.clear();
   // The host computes the draft model of a split alone: over the network a draft token would cost as much as a token,
   // and the grants of the workers don't include it.
   draft.remotes.clear();

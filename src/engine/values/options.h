@@ -94,6 +94,9 @@ struct EngineLoadOptions {
   // (prefill_lane_controller.h). Only on CPUs, with at least two threads, and only while twice the memory it needs is
   // free (more with several workers).
   bool prefill_lane = true;
+  std::string mmproj = {};     // projector, for models that take pictures or sounds: a GGUF file; empty: none
+  bool mmproj_offload = true;  // to a GPU, if the load has one
+  std::uint64_t media_bytes = std::uint64_t{256} << 20;  // host memory for embeddings of pictures and sounds
   std::vector<LoraAdapter> loras = {};
   SpeculativeOptions speculative = {};
   // Most time that one prompt adds to a step of running streams, after their first few tokens.

@@ -12,6 +12,7 @@ std::span<const StatField<WorkerStats>> stat_fields() {
       {"steps", nullptr, "Forward passes", counter, &W::steps},
       {"batch_tokens", nullptr, "Tokens of all passes", counter, &W::batch_tokens},
       {"prompt_tokens", "prompt_tokens_total", "Prompt tokens computed", counter, &W::prompt_tokens},
+      {"media_tokens", "media_tokens_total", "Of these, cells of pictures and sounds", counter, &W::media_tokens},
       {"predicted_tokens", "predicted_tokens_total", "Tokens sampled", counter, &W::predicted_tokens},
       {"cached_tokens", "cached_tokens_total", "Prompt tokens that were in the KV cache", counter, &W::cached_tokens},
       {"prefix_hits", "prefix_hits_total", "Generations that started with shared KV", counter, &W::prefix_hits},
@@ -64,6 +65,22 @@ std::span<const StatField<ParkedStats>> parked_fields() {
       {"parked_loads", "parked_loads_total", "Hits that read a file", counter, &P::loads},
       {"parked_misses", "parked_misses_total", "Times parked KV was not found", counter, &P::misses},
       {"parked_evictions", "parked_evictions_total", "Parked KV evicted from host memory", counter, &P::evictions},
+  };
+  return kFields;
+}
+
+std::span<const StatField<MediaStats>> media_fields() {
+  using M = MediaStats;
+  using enum StatKind;
+  static constexpr double kMillis = 0.001;
+  static constexpr StatField<M> kFields[] = {
+      {"media_encoded", "media_encoded_total", "Pieces of pictures and sounds encoded", counter, &M::encoded},
+      {"media_hits", "media_hits_total", "Embeddings that were in the cache", counter, &M::hits},
+      {"media_failures", "media_failures_total", "Pieces that could not be encoded", counter, &M::failures},
+      {"media_waiting", "media_waiting", "Pieces to be encoded", gauge, &M::waiting},
+      {"media_cached", "media_cached", "Embeddings in the cache", gauge, &M::cached},
+      {"media_cached_bytes", "media_cached_bytes", "Host memory of cached embeddings", gauge, &M::cached_bytes},
+      {"media_encode_ms", "media_encode_seconds_total", "Time of encoding", counter, &M::encode_ms, kMillis},
   };
   return kFields;
 }

@@ -29,6 +29,7 @@ struct WorkerStats {
   std::uint64_t batch_tokens = 0;      // tokens in them, with draft tokens, without padding_rows
   std::uint64_t prompt_tokens = 0;     // of these, prefill
   std::uint64_t predicted_tokens = 0;  // sampled
+  std::uint64_t media_tokens = 0;      // of prompt_tokens, cells of pictures and sounds
   std::uint64_t cached_tokens = 0;     // prompt tokens that needed no prefill
   std::uint64_t prefix_hits = 0;       // generations that began with tokens that other sessions had computed
   std::uint64_t generations = 0;       // started
@@ -82,9 +83,21 @@ struct ParkedStats {
   std::uint64_t evictions = 0;  // from memory
 };
 
+// Pictures and sounds: one encoder for all engine workers.
+struct MediaStats {
+  std::uint64_t encoded = 0;  // pieces of pictures and sounds
+  std::uint64_t hits = 0;     // embeddings that were in the cache
+  std::uint64_t failures = 0;
+  std::uint64_t waiting = 0;       // pieces to be encoded, with the one that is
+  std::uint64_t cached = 0;        // embeddings in the cache
+  std::uint64_t cached_bytes = 0;  // of them
+  double encode_ms = 0;
+};
+
 struct Stats {
   std::vector<WorkerStats> workers;
   std::optional<ParkedStats> parked;  // none: this model parks nothing
+  std::optional<MediaStats> media;    // none: this model takes text only
   WorkerStats total() const;
 };
 
@@ -94,7 +107,7 @@ enum class StatKind {
   peak,     // that of several workers is the largest
 };
 
-// One number of WorkerStats or ParkedStats.
+// One number of WorkerStats, ParkedStats or MediaStats.
 template <typename Counts>
 struct StatField {
   const char* name;    // in JSON
@@ -106,6 +119,7 @@ struct StatField {
 };
 std::span<const StatField<WorkerStats>> stat_fields();
 std::span<const StatField<ParkedStats>> parked_fields();
+std::span<const StatField<MediaStats>> media_fields();
 
 struct HistogramField {
   const char* metric;

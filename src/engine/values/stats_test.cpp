@@ -59,6 +59,7 @@ TEST(Numbers, TablesNameEveryNumberOnce) {
   };
   for (const auto& field : stat_fields()) insert(field);
   for (const auto& field : parked_fields()) insert(field);
+  for (const auto& field : media_fields()) insert(field);
   for (const HistogramField& field : histogram_fields()) EXPECT_TRUE(metrics.insert(field.metric).second);
 }
 

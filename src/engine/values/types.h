@@ -106,10 +106,11 @@ struct ModelFacts {
   GapTokens gap;
   bool add_bos = false;  // tokenize(add_special) puts BOS in front
   bool add_eos = false;
-  bool recurrent = false;     // no partial removal: after a cut the sequence is computed again
-  std::uint32_t window = 0;   // tokens that layers with a sliding window see; 0: there are none
-  std::uint32_t gpus = 0;     // of this machine that it was given
-  std::uint32_t remotes = 0;  // devices of other machines that have layers of it
+  bool recurrent = false;              // no partial removal: after a cut the sequence is computed again
+  std::uint32_t window = 0;            // tokens that layers with a sliding window see; 0: there are none
+  bool vision = false, sound = false;  // it takes pictures, sounds
+  std::uint32_t gpus = 0;              // of this machine that it was given
+  std::uint32_t remotes = 0;           // devices of other machines that have layers of it
   std::uint32_t workers = 1;
   std::uint32_t max_sequences = 0;  // sessions that can decode at the same time, per worker
 };

@@ -29,6 +29,7 @@ AdmissionController::AdmissionController(Parts parts, const WorkerOptions& optio
       migrator_(parts.migrator),
       lane_(parts.lane),
       finisher_(parts.finisher),
+      media_(parts.media),
       faults_(parts.faults),
       counters_(parts.counters) {}
 
@@ -135,6 +136,11 @@ bool AdmissionController::admit_fitting() {
       ++i;
       continue;
     }
+    // Another session may have its cells until then.
+    if (generation.awaits_media && !media_.ready(session)) {
+      if (session.generation) ++i;  // otherwise it has ended, and is no longer in the queue
+      continue;
+    }
     if (sessions_.blocks(session)) return false;
     faults_.session = &session;
     const Sequences::Attach attached = attach(session);
@@ -158,6 +164,10 @@ bool AdmissionController::admit_fitting() {
     generation.awaits_lane = lane_.makes_wait(session);
     if (generation.awaits_lane) {  // it waits for the lane
       ++i;
+      continue;
+    }
+    if (!media_.ready(session)) {
+      if (session.generation) ++i;
       continue;
     }
     sessions_.activate(session);

@@ -20,6 +20,7 @@
 #include "engine/values/stats.h"
 #include "engine/worker/generation_finisher.h"
 #include "engine/worker/kv_memory_migrator.h"
+#include "engine/worker/media_inputs.h"
 #include "engine/worker/prefill_lane_controller.h"
 
 namespace corral::engine {
@@ -36,6 +37,7 @@ class AdmissionController {
     KvMemoryMigrator& migrator;
     PrefillLaneController& lane;
     GenerationFinisher& finisher;
+    MediaInputs& media;
     FaultScope& faults;
     WorkerStats& counters;
   };
@@ -73,6 +75,7 @@ class AdmissionController {
   KvMemoryMigrator& migrator_;
   PrefillLaneController& lane_;
   GenerationFinisher& finisher_;
+  MediaInputs& media_;
   FaultScope& faults_;
   WorkerStats& counters_;
   std::optional<MonoTime> look_again_;

@@ -22,6 +22,7 @@ struct CreateSession {
 struct AppendTokens {
   SessionId session;
   std::vector<Token> tokens;
+  std::vector<MediaSpan> media = {};  // in these tokens
 };
 struct StartGeneration {
   SessionId session;

@@ -34,6 +34,7 @@ void GenerationFinisher::finish(Session& session, FinishReason reason, std::opti
   sessions_.rest(session);
   sessions_.use(session);
   session.suspect_until = 0;
+  session.drop_media_rows(true);
   sequences_.settle(session);
   // Nothing behind this can fail: fail() would remove these tokens as not reported to the stream.
   session.history.insert(session.history.end(), session.appended.begin(), session.appended.end());
@@ -66,6 +67,7 @@ void GenerationFinisher::fail(Session& session, const char* what) noexcept {
   sessions_.rest(session);
   sessions_.use(session);
   session.suspect_until = 0;
+  session.drop_media_rows(true);
   count(FinishReason::error);
   end(session, {.reason = FinishReason::error, .error = worker_failed(what)});
 }

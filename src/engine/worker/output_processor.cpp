@@ -104,10 +104,12 @@ void OutputProcessor::take(const Pass& pass, const PassItem& item) {
 bool OutputProcessor::shift(Session& session) {
   Generation& generation = *session.generation;
   if (!generation.shift || session.sequence < 0) return false;
-  const auto cut = context_cut(*generation.shift, {.cached = static_cast<std::uint32_t>(session.history.size()) - 1,
-                                                   .n_ctx = session.shared->n_ctx,
-                                                   .prompt = generation.usage.prompt_tokens,
-                                                   .held = static_cast<std::uint32_t>(generation.filter.held())});
+  const auto cached = static_cast<std::uint32_t>(session.history.size()) - 1;
+  const auto held = static_cast<std::uint32_t>(generation.filter.held());
+  auto cut = context_cut(
+      *generation.shift,
+      {.cached = cached, .n_ctx = session.shared->n_ctx, .prompt = generation.usage.prompt_tokens, .held = held});
+  if (cut) cut = around_media(*cut, session.media, cached - std::min(cached, std::max(1u, held)));
   if (!cut || !sequences_.shift(session, *cut)) return false;
   session.shared->tokens -= cut->discard;
   generation.discarded += cut->discard;

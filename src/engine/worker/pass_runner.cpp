@@ -42,6 +42,20 @@ std::uint32_t fill_batch(Pass& pass, Batch& batch, std::vector<std::uint64_t>& p
   return prefill;
 }
 
+std::uint32_t fill_media_batch(Pass& pass, Batch& batch, std::vector<std::uint64_t>& prefilling) {
+  PassItem& item = pass.items.front();
+  Session& session = *item.session;
+  const MediaSpan& span = *session.next_media();
+  const std::size_t width = span.rows->size() / span.piece->cells;
+  batch.clear();
+  batch.take_embeddings(span.rows->data() + width * (session.in_cache - span.begin), span);
+  item.row = -1;
+  for (std::uint32_t i = 0; i < item.tokens; ++i)
+    batch.add(session.history[session.in_cache + i], session.in_cache + i, session.sequence, false);
+  prefilling.assign(1, session.id());
+  return item.tokens;
+}
+
 PassRunner::PassRunner(Parts parts, std::uint32_t batch)
     : box_(std::move(parts.box)),
       clock_(std::move(parts.clock)),
@@ -57,7 +71,8 @@ PassRunner::PassRunner(Parts parts, std::uint32_t batch)
       batch_(batch) {}
 
 bool PassRunner::run(Pass& pass) {
-  const std::uint32_t prefill = fill_batch(pass, batch_, prefilling_);
+  const std::uint32_t prefill =
+      pass.media ? fill_media_batch(pass, batch_, prefilling_) : fill_batch(pass, batch_, prefilling_);
   const MonoTime started = clock_();
   begin(pass, started);
   // No cancel may cost other sessions their cells; a pass is short anyway.
@@ -93,7 +108,7 @@ bool PassRunner::run(Pass& pass) {
       if (pass.items.size() == 1 && pass.drop_extras()) {
         PassItem& item = pass.items.front();
         sequences_.resync(*item.session);
-        item.tokens = std::min(item.tokens, item.session->to_compute());
+        item.tokens = std::min(item.tokens, item.session->to_compute_at_once());
         return run(pass);
       }
       find_blame(pass);
@@ -121,8 +136,14 @@ void PassRunner::count(const Pass& pass, std::uint32_t prefill, double ms) {
   counters_.padding_rows += padding;
   counters_.prompt_tokens += prefill;
   if (prefill > 0) counters_.prompt_ms += ms;
-  costs_.observe(
-      {.rows = batch_.size(), .decoding = tokens - prefill, .prefill = prefill, .may_fill = kv_.may_fill(), .ms = ms});
+  if (pass.media) counters_.media_tokens += prefill;
+  // Their rows are as expensive as those of a prompt, but their passes are no choice of the cost model.
+  if (!pass.media)
+    costs_.observe({.rows = batch_.size(),
+                    .decoding = tokens - prefill,
+                    .prefill = prefill,
+                    .may_fill = kv_.may_fill(),
+                    .ms = ms});
   counters_.last_batch = tokens;
   counters_.step_tokens.observe(tokens);
   counters_.step_sessions.observe(static_cast<double>(pass.items.size()));
@@ -135,6 +156,7 @@ void PassRunner::take_results(const Pass& pass) {
     Session& session = *item.session;
     faults_.session = &session;
     sequences_.computed(session, session.in_cache + item.tokens);
+    if (pass.media) session.drop_media_rows();
     if (session.in_cache >= session.suspect_until) session.suspect_until = 0;
     sessions_.use(session);
     writer_.report_progress(session, session.in_cache);

@@ -27,6 +27,9 @@ namespace corral::engine {
 // tokens in the pass. Returns the number of prompt tokens.
 std::uint32_t fill_batch(Pass& pass, Batch& batch, std::vector<std::uint64_t>& prefilling);
 
+// The same for a pass of Pass::media.
+std::uint32_t fill_media_batch(Pass& pass, Batch& batch, std::vector<std::uint64_t>& prefilling);
+
 class PassRunner {
  public:
   // Commands in `box` may abort a pass.

@@ -34,6 +34,7 @@ PrefillLaneController::PrefillLaneController(Parts parts, const WorkerOptions& o
 bool PrefillLaneController::wants(const Session& session) const {
   if (!lane_ || session.generation->was_aside || std::min(threads_.n_threads, threads_.n_threads_batch) < 2)
     return false;
+  if (!session.media.empty()) return false;  // the lane computes tokens only
   // The lane computes with the adapter scales of the load.
   if (!session.shared->adapters.empty()) return false;
   // With a fixed split layout, a prompt that is larger than its part could not return. In the passes it ends with

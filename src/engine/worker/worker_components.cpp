@@ -42,6 +42,7 @@ WorkerComponents::WorkerComponents(WorkerParts parts, const WorkerOptions& with)
                 .lane = lane,
                 .writer = writer,
                 .faults = faults}),
+      media({.encoder = parts.media, .sessions = sessions, .finisher = finisher, .faults = faults}),
       migrator({.clock = clock,
                 .executor = std::move(parts.executor),
                 .sessions = sessions,
@@ -61,6 +62,7 @@ WorkerComponents::WorkerComponents(WorkerParts parts, const WorkerOptions& with)
                  .migrator = migrator,
                  .lane = lane,
                  .finisher = finisher,
+                 .media = media,
                  .faults = faults,
                  .counters = counters},
                 options),
@@ -94,6 +96,7 @@ WorkerComponents::WorkerComponents(WorkerParts parts, const WorkerOptions& with)
       box->wake();
     });
   }
+  if (parts.media) parts.media->when_encoded([box = box] { box->wake(); });
 }
 
 WorkerStats WorkerComponents::stats() const {

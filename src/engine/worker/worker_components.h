@@ -49,6 +49,7 @@ struct WorkerParts {
   std::unique_ptr<CostModel> costs = {};
   std::unique_ptr<Drafter> drafter;
   std::unique_ptr<PrefillLane> lane;
+  std::shared_ptr<MediaEncoder> media = nullptr;
   std::shared_ptr<BackgroundExecutor> executor = nullptr;
   std::function<Error(const Error&, KvShape)> explain = {};
   std::function<MonoTime()> clock = [] { return MonoClock::now(); };
@@ -80,6 +81,7 @@ struct WorkerComponents {
   // Admission and memory.
   PrefillLaneController lane;
   GenerationFinisher finisher;
+  MediaInputs media;
   KvMemoryMigrator migrator;
   AdmissionController admission;
   // The pass.

@@ -1,6 +1,7 @@
 #include "engine/worker/worker_core.h"
 
 #include <algorithm>
+#include <iterator>
 #include <new>
 #include <utility>
 
@@ -42,6 +43,7 @@ bool WorkerCore::step() {
   components_.migrator.choose_layout();
   components_.admission.admit();
   while (end_computed()) components_.admission.admit();
+  components_.media.send_to_wait();
   components_.lane.move_aside();
   components_.lane.share_threads();
   if (components_.sessions.active().empty()) return false;
@@ -66,6 +68,7 @@ void WorkerCore::compute_pass() {
   for (;;) {
     components_.sequences.compact();
     components_.planner.plan(components_.pass);
+    if (components_.pass.items.empty()) return;  // all have lost cells, and wait for embeddings in the next round
     if (components_.admission.find_cells(components_.pass)) break;
     components_.admission.make_room();
     if (components_.sessions.active().empty()) return;
@@ -100,12 +103,24 @@ void WorkerCore::apply(AppendTokens&& command) {
   Session* const session = components_.sessions.find(command.session);
   if (session == nullptr) return;
   session->touched = components_.clock();
+  // A session with pictures or sounds gets them before its first generation.
+  if (session->generation && !command.media.empty()) session->lost_input = true;
   std::vector<Token>& to = session->generation ? session->appended : session->history;
   try {
+    for (MediaSpan& span : command.media) span.begin += static_cast<std::uint32_t>(to.size());
+    session->media.insert(session->media.end(), command.media.begin(), command.media.end());
     to.insert(to.end(), command.tokens.begin(), command.tokens.end());
   } catch (...) {
     session->lost_input = true;  // its next generation fails with that cause
   }
+}
+
+// A sampler knows tokens only.
+void WorkerCore::prime(Generation& generation, const Session& session) {
+  if (session.media.empty()) return generation.sampler->prime(session.history);
+  std::vector<Token> tokens;
+  std::ranges::remove_copy_if(session.history, std::back_inserter(tokens), is_media);
+  generation.sampler->prime(tokens);
 }
 
 void WorkerCore::apply(StartGeneration&& command) {
@@ -134,12 +149,16 @@ void WorkerCore::apply(StartGeneration&& command) {
   } else if (session->history.empty()) {
     components_.finisher.finish(*session, FinishReason::error,
                                 Error(errc::invalid_argument, "the session has no tokens: append input first"));
+  } else if (is_media(session->history.back())) {
+    components_.finisher.finish(
+        *session, FinishReason::error,
+        Error(errc::invalid_argument, "the input ends with a picture or sound: append text behind it"));
   } else if (session->history.size() >= limit && generation.max_new_tokens > 0) {
     components_.finisher.finish(
         *session, FinishReason::context_full,
         context_full({.needed = session->history.size() + 1, .n_past = session->history.size(), .n_ctx = limit}));
   } else {
-    generation.sampler->prime(session->history);
+    prime(generation, *session);
     components_.sessions.line_up(generation);
     components_.sessions.wait(*session);
   }

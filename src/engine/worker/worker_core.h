@@ -56,6 +56,7 @@ class WorkerCore {
   void apply(PrefillStep&& step);
   void apply(PrefillResult&& result);
   void receive(Command& command);
+  static void prime(Generation& generation, const Session& session);
   void downsize(DownsizeReport& report);
   bool step();
   bool end_computed();

@@ -33,6 +33,9 @@ class PromptTokens {
     bool add_special = true;
     bool parse_special = true;
   };
+  // As that with max > 0, else without a limit.
+  Result<std::vector<engine::Token>> tokenize(std::string_view text, const Reading& reading, const std::string& param,
+                                              const CancelToken& stop) const;
   // Reads an input: tokens, which are checked, and texts, of which the first may get special tokens if nothing precedes
   // it. Errors: as tokenize; bad_value (a token that is not in the vocabulary).
   Result<std::vector<engine::Token>> read(const protocol::Input& input, const Reading& reading,
@@ -50,8 +53,6 @@ class PromptTokens {
   const engine::InferenceEngine& service() const { return service_; }
 
  private:
-  Result<std::vector<engine::Token>> tokenize(std::string_view text, const Reading& reading, const std::string& param,
-                                              const CancelToken& stop) const;
   Result<> check_tokens(std::span<const engine::Token> given, const std::string& param) const;
   Result<> check_bytes(std::size_t bytes, std::size_t max, const std::string& param) const;
   std::size_t longest_token() const;

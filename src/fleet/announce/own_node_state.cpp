@@ -59,7 +59,9 @@ mesh::ModelOnDisk on_disk(const models::ModelInfo& model, const NodeOptions& opt
   report.recipe = model.recipe;
   // Paths of this machine are private.
   if (!model.checkpoint.starts_with('/')) report.checkpoint = model.checkpoint;
-  report.labels = model.labels;
+  const auto known = facts.contexts.find(model.name);
+  const auto projector = known == facts.contexts.end() ? router::Projector::own : known->second.projector;
+  report.labels = router::labels_with(model, projector);
   report.architecture = model.traits.architecture;
   report.quantisation = model.traits.quantisation;
   report.parameters = model.traits.parameters.value_or(0);
@@ -67,10 +69,10 @@ mesh::ModelOnDisk on_disk(const models::ModelInfo& model, const NodeOptions& opt
   if (const auto hash = facts.contents.find(model.name); hash != facts.contents.end()) report.hash = hash->second;
   report.created = static_cast<std::uint64_t>(std::max<std::int64_t>(epoch_millis(model.created) / 1000, 0));
   report.context_trained = model.traits.context_length;
-  if (const auto context = facts.contexts.find(model.name); context != facts.contexts.end()) {
-    report.context_usable = context->second.usable;
-    report.predicted = up_in_steps(context->second.memory);
-    const auto split = split_facts(model, context->second);
+  if (known != facts.contexts.end()) {
+    report.context_usable = known->second.usable;
+    report.predicted = up_in_steps(known->second.memory);
+    const auto split = split_facts(model, known->second);
     report.layers = split.layers;
     report.layer_bytes = split.layer_bytes;
     report.cache_bytes = split.cache_bytes;
@@ -84,7 +86,7 @@ mesh::ModelOnDisk on_disk(const models::ModelInfo& model, const NodeOptions& opt
   report.device = device;
   report.tools = model.traits.tools;
   report.thinking = model.traits.thinking;
-  report.vision = models::takes_pictures(model);
+  report.vision = router::media_of(model, projector).pictures;
   report.may_copy = options.copies && !model.paths.empty();
   return report;
 }
@@ -110,7 +112,7 @@ std::vector<mesh::ServedModel> serving(const NodeOptions& options, const Machine
   std::vector<mesh::ServedModel> served;
   for (const auto& instance : facts.report.instances) {
     const auto state = state_of(instance.view.state);
-    if (!state) continue;
+    if (!state || (instance.model != nullptr && instance.model->unconfigured)) continue;
     mesh::ServedModel model;
     model.name = instance.view.spec->name.value();
     model.state = *state;
@@ -181,8 +183,11 @@ mesh::NodeState make_node_state(const NodeOptions& options, const MachineFacts& 
   node_state.demand = facts.demand;
   const bool gpu = std::ranges::any_of(facts.memory, is_gpu);
   if (options.role != mesh::Role::client && facts.catalog) {
-    for (const auto& model : facts.catalog->models())
+    for (const auto& model : facts.catalog->models()) {
+      // A program that a node has by chance is no model of the mesh: each node has its own, or none.
+      if (model->unconfigured) continue;
       node_state.models.push_back(on_disk(*model, options, facts, gpu ? Device::gpu : Device::cpu));
+    }
     node_state.serving = serving(options, facts);
   }
   node_state.wants = wants_of(options, node_state.models);

@@ -54,6 +54,20 @@ TEST_F(OwnNodeStateTest, TellsModelsMemoryAndWhere) {
   EXPECT_THAT(statement.addresses, SizeIs(1));
 }
 
+// With mesh_models = "*" every node would have loaded it.
+TEST_F(OwnNodeStateTest, AnUnconfiguredModelIsNoModelOfTheMesh) {
+  auto model = std::make_shared<models::ModelInfo>();
+  model->name = ModelName("espeak-ng");
+  model->unconfigured = true;
+  facts.catalog = std::make_shared<const models::Catalog>(
+      std::vector<models::ModelInfo>{*model}, std::vector<models::Problem>(), std::vector<models::Problem>());
+  serve(residency::InstanceState::ready, Millis(0));
+  facts.report.instances[0].model = model;
+  const auto statement = state();
+  EXPECT_THAT(statement.models, IsEmpty());
+  EXPECT_THAT(statement.serving, IsEmpty());
+}
+
 TEST_F(OwnNodeStateTest, WhatMovesAllTheTimeIsNoNews) {
   serve(residency::InstanceState::ready, Millis(61'000));
   const auto before = state();

@@ -56,6 +56,20 @@ TEST(GivenModel, AFileThatIsNoneIsAProblem) {
   EXPECT_EQ(catalog->problems().size(), 1u);
 }
 
+TEST(GivenModel, TakesTheProjectorBesideIt) {
+  const TempDir dir;
+  const auto projector = GgufWriter::model("clip").flag("clip.has_vision_encoder", true);
+  GgufWriter::model("llama").save(dir / "see-2b-Q4_0.gguf");
+  GgufWriter(projector).save(dir / "mmproj-F16.gguf");
+  RegistryOptions options;
+  options.given = GivenModel{dir / "see-2b-Q4_0.gguf"};
+  EXPECT_EQ(scan(options, nullptr).catalog->models().front()->mmproj, dir / "mmproj-F16.gguf");
+  GgufWriter::model("llama").save(dir / "other.gguf");
+  EXPECT_TRUE(scan(options, nullptr).catalog->models().front()->mmproj.empty()) << "it may belong to the other one";
+  GgufWriter(projector).save(dir / "mmproj-see-2b-F16.gguf");
+  EXPECT_EQ(scan(options, nullptr).catalog->models().front()->mmproj, dir / "mmproj-see-2b-F16.gguf");
+}
+
 TEST(GivenModel, OfASetAllFiles) {
   EXPECT_THAT(files_of_set("/m/big-00001-of-00002.gguf"),
               ElementsAre("/m/big-00001-of-00002.gguf", "/m/big-00002-of-00002.gguf"));

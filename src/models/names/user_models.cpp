@@ -1,6 +1,7 @@
 #include "models/names/user_models.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -49,6 +50,9 @@ void add_labels(ModelInfo& info, const UserModel& user) {
   for (const auto& label : user.labels) {
     if (std::ranges::find(info.labels, label) == info.labels.end()) info.labels.push_back(label);
   }
+  // Clients find models for images by this label; only the recipe says that it is one.
+  if (info.type == ModelType::image && std::ranges::none_of(info.labels, names_a_type))
+    info.labels.emplace_back("image");
 }
 
 void declare(ModelInfo& info, const Declared& declared) {
@@ -65,6 +69,14 @@ void declare(ModelInfo& info, const Declared& declared) {
   }
 }
 
+// Counts a file for the size of the model. Its stamp; nothing: there is no such file.
+std::optional<FileStamp> add_size(ModelInfo& info, const std::string& file) {
+  struct stat status{};
+  if (!fs::path(file).is_absolute() || ::stat(file.c_str(), &status) != 0) return std::nullopt;
+  if (S_ISREG(status.st_mode)) info.size = Bytes(info.size.value() + static_cast<std::uint64_t>(status.st_size));
+  return stamp_of(status);
+}
+
 // A model of another recipe: only the facts of its entry are known.
 ModelInfo foreign(const UserModel& user, const RecipeTable& recipes) {
   const Recipe& recipe = *recipes.find(user.recipe);
@@ -74,15 +86,7 @@ ModelInfo foreign(const UserModel& user, const RecipeTable& recipes) {
   info.type = recipe.types.front();
   if (fs::path(user.checkpoint).is_absolute()) {
     info.paths = {user.checkpoint};
-    std::uint64_t bytes = 0;
-    const auto add = [&](const std::string& file) {
-      struct stat status{};
-      if (!fs::path(file).is_absolute() || ::stat(file.c_str(), &status) != 0) return;
-      info.stamps.push_back(stamp_of(status));
-      if (S_ISREG(status.st_mode)) bytes += static_cast<std::uint64_t>(status.st_size);
-    };
-    add(user.checkpoint);
-    info.size = Bytes(bytes);
+    if (const auto stamp = add_size(info, user.checkpoint)) info.stamps.push_back(*stamp);
   }
   return info;
 }
@@ -128,6 +132,7 @@ class Merger {
     } else {
       info = foreign(entry, recipes_);
     }
+    for (const auto& part : entry.parts) (void)add_size(info, part);
     info.name = ModelName(entry.name);
     for (const auto& alias : entry.aliases) info.aliases.emplace_back(alias);
     add_labels(info, entry);
@@ -237,6 +242,27 @@ std::vector<fs::path> files_of(const UserModels& user) {
 Catalog add_user_models(Catalog found, const UserModels& user, const RecipeTable& recipes) {
   if (user.models.empty() && user.problems.empty()) return found;
   return Merger(found, user, recipes).run();
+}
+
+Catalog add_installed(Catalog found, const std::vector<InstalledModel>& installed, const RecipeTable& recipes) {
+  std::vector<ModelInfo> added;
+  for (const auto& [model, is_installed] : installed) {
+    if (found.contains(model.name) || !wrong(model, recipes).empty() || !is_installed()) continue;
+    auto& info = added.emplace_back(foreign(model, recipes));
+    info.name = ModelName(model.name);
+    info.unconfigured = true;
+    add_labels(info, model);
+    declare(info, model.declared);
+  }
+  if (added.empty()) return found;
+  for (const auto& model : found.models()) added.push_back(*model);
+  const auto problems = found.problems();
+  const auto others = found.not_models();
+  const auto aliases = found.user_aliases();
+  return {std::move(added),
+          {problems.begin(), problems.end()},
+          {others.begin(), others.end()},
+          {aliases.begin(), aliases.end()}};
 }
 
 }  // namespace corral::models

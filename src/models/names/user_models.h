@@ -38,8 +38,19 @@ struct UserModel {
   // Its program reads a file: the checkpoint may be the name of a found model.
   bool reads_file = false;
   Declared declared = {};
+  // Further files that its program reads, such as a VAE: they count for its size.
+  std::vector<std::string> parts = {};
 
   friend bool operator==(const UserModel&, const UserModel&) = default;
+};
+
+// A model that needs no configuration, because its program is installed. Weaker than all others: it isn't listed if its
+// name has another meaning.
+struct InstalledModel {
+  UserModel model;
+  bool (*is_installed)() = nullptr;  // asked at each scan; reads the disk
+
+  friend bool operator==(const InstalledModel&, const InstalledModel&) = default;
 };
 
 struct UserModels {
@@ -56,5 +67,7 @@ UserModels with_configured(UserModels user, const std::vector<UserModel>& config
 std::vector<std::filesystem::path> files_of(const UserModels& user);
 // `found` with the user's entries worked in. Pure.
 Catalog add_user_models(Catalog found, const UserModels& user, const RecipeTable& recipes);
+// `found` with those whose program is installed.
+Catalog add_installed(Catalog found, const std::vector<InstalledModel>& installed, const RecipeTable& recipes);
 
 }  // namespace corral::models

@@ -47,6 +47,40 @@ TEST_F(UserModelsTest, WithoutAFileNothingChanges) {
   EXPECT_THAT(scanned()->problems(), IsEmpty());
 }
 
+TEST_F(UserModelsTest, AnInstalledProgramsModelNeedsNoConfiguration) {
+  const auto with = [&](std::vector<UserModel> configured, bool (*is_installed)(), bool is_given = false) {
+    RegistryOptions options{.models_dirs = {dir_ / "models"}, .hub_cache = {}, .configured = std::move(configured)};
+    options.installed = {
+        {{.name = "espeak-ng", .checkpoint = {}, .recipe = "espeak-ng", .labels = {"tts"}, .configured = true},
+         is_installed}};
+    if (is_given) options.given = GivenModel{.file = dir_ / "models/chat.gguf"};
+    return scan(options, nullptr).catalog;
+  };
+  const auto yes = [] { return true; };
+  const auto catalog = with({}, yes);
+  EXPECT_THAT(names(*catalog), ElementsAre("chat", "espeak-ng"));
+  const auto model = catalog->find("espeak-ng");
+  ASSERT_TRUE(model);
+  EXPECT_EQ((*model)->type, ModelType::tts);
+  EXPECT_EQ((*model)->recipe, "espeak-ng");
+  EXPECT_TRUE((*model)->unconfigured);
+  EXPECT_THAT(names(*with({}, [] { return false; })), ElementsAre("chat"));
+  EXPECT_THAT(names(*with({}, yes, true)), ElementsAre("chat"));
+  // The user's model of that name, or with such an alias, comes first.
+  const auto own =
+      with({{.name = "espeak-ng", .checkpoint = "", .recipe = "kokoro", .labels = {}, .configured = true}}, yes);
+  EXPECT_EQ((*own->find("espeak-ng"))->recipe, "kokoro");
+  EXPECT_THAT(names(*own), ElementsAre("chat", "espeak-ng"));
+  const auto alias = with({{.name = "speaker",
+                            .checkpoint = "",
+                            .recipe = "kokoro",
+                            .labels = {},
+                            .aliases = {"espeak-ng"},
+                            .configured = true}},
+                          yes);
+  EXPECT_THAT(names(*alias), ElementsAre("chat", "speaker"));
+}
+
 TEST_F(UserModelsTest, AFileGetsTheUsersNameAndKeepsItsOwnAsAnAlias) {
   write(R"({"mine":{"checkpoint":")" + path("models/chat.gguf") + R"("},"far":{"checkpoints":{"main":")" +
         path("elsewhere/other.gguf") + R"("},"labels":["embeddings"]}})");

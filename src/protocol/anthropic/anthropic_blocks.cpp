@@ -8,6 +8,7 @@
 #include "protocol/anthropic/anthropic_fields.h"
 #include "protocol/anthropic/anthropic_rules.h"
 #include "protocol/errors.h"
+#include "protocol/media.h"
 #include "protocol/rules/rules.h"
 
 namespace corral::protocol {
@@ -175,9 +176,13 @@ Result<> check_image(View source, const Path& path) {
     if (type == "base64" && source.find(name).is_null())
       return refuse(errc::missing_field, path, name, "is required: a string");
   }
-  if (type == "url" && source.find("url").is_null())
-    return refuse(errc::missing_field, path, "url", "is required: a string");
-  return {};
+  if (type == "url") {
+    const auto url = source.find("url");
+    if (url.is_null()) return refuse(errc::missing_field, path, "url", "is required: a string");
+    return check_picture_url(url, {&path, "url"});
+  }
+  if (auto fine = check_picture_type(source.find("media_type"), {&path, "media_type"}); !fine) return fine;
+  return check_picture_data(source.find("data"), {&path, "data"});
 }
 
 Result<> check_document_content(View content, const Path& path) { return check_blocks(content, path, kDocument); }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "protocol/errors.h"
+#include "protocol/media.h"
 #include "protocol/responses/responses_fields.h"
 #include "protocol/responses/responses_rules.h"
 #include "protocol/rules/rules.h"
@@ -27,6 +28,7 @@ Result<> check_file(View part, const Path& path) {
   const auto data = part.find("file_data");
   if (data.is_null())
     return fail(errc::missing_field, fmt::format("'{}' is required: a text document as a data URL", where), where);
+  if (is_picture_url(data.as_string())) return check_picture_url(data, {&path, "file_data"});
   auto text = text_of_file(data.as_string());
   if (text) return {};
   return std::unexpected(Error(text.error().code, fmt::format("'{}' {}", where, text.error().message), where));
@@ -49,7 +51,8 @@ Result<> check_part(View part, const Path& path) {
   const auto type = part.find("type").as_string();
   if (type == "input_file") return check_file(part, path);
   const auto wanted = type == "input_image" ? "image_url" : type == "refusal" ? "refusal" : "text";
-  if (!part.find(wanted).is_null()) return {};
+  if (const auto inside = part.find(wanted); !inside.is_null())
+    return type == "input_image" ? check_picture_url(inside, {&path, wanted}) : Result<>();
   auto where = Path{&path, wanted}.text();
   return fail(errc::missing_field, fmt::format("'{}' is required for this type of part", where), where);
 }
@@ -79,11 +82,14 @@ Result<> check_message(View item, const Path& path) {
   std::size_t at = 0;
   item.find("content").each_element([&](View part) {
     const Path content{&path, "content"}, place{&content, {}, at++};
-    if (part.find("type").as_string() != "input_image") return true;
+    const auto type = part.find("type").as_string();
+    const bool picture = type == "input_image" || is_picture_url(part.find("file_data").as_string());
+    if (!picture) return true;
     auto where = Path{&place, "type"}.text();
     result = fail(
         errc::unsupported_value,
-        fmt::format("'{}' cannot be \"input_image\" in a message of the {}: send it as the user", where, role), where);
+        fmt::format("'{}' cannot be \"{}\" in a message of the {}: send the picture as the user", where, type, role),
+        where);
     return false;
   });
   return result;

@@ -85,7 +85,10 @@ std::map<ModelType, std::uint64_t> ContextPlanner::comes_back() const {
 
 ModelContext ContextPlanner::predicted(const models::ModelInfo& model, const backends::LoadOptions& options,
                                        std::uint64_t comes_back) const {
-  ModelContext context{.usable = 0, .trained = model.traits.context_length, .asked = options.ctx_size.value_or(-1)};
+  ModelContext context{.usable = 0,
+                       .trained = model.traits.context_length,
+                       .asked = options.ctx_size.value_or(-1),
+                       .projector = projector_in(options)};
   const auto resolved = options_.resolve(model, options);
   if (!resolved) return context;
   const bool has_gpu = std::ranges::any_of(free_.pools, [](const auto& one) { return one.pool.value() != kHostPool; });
@@ -121,13 +124,24 @@ async::Task<std::vector<ModelContext>> ContextPlanner::of(std::vector<backends::
                           .memory = part ? anew.memory : occupies(running->server->facts()),
                           .cache = anew.cache,
                           .compute = anew.compute,
-                          .predicted = anew.predicted});
+                          .predicted = anew.predicted,
+                          .projector = projector_in(LoadSpec::of(running->spec).load_options)});
       continue;
     }
     const auto freed = more.find(model->type);
     contexts.push_back(predicted(*model, options_.wanted(*model, {}), freed == more.end() ? 0 : freed->second));
   }
   co_return contexts;
+}
+
+async::Task<std::vector<Projector>> ContextPlanner::projectors(std::vector<backends::ModelPtr> models) {
+  std::vector<Projector> projectors;
+  for (const auto& model : models) {
+    const RunningInstance* running = processes_.resident(model->name);
+    projectors.push_back(
+        projector_in(running != nullptr ? LoadSpec::of(running->spec).load_options : options_.wanted(*model, {})));
+  }
+  co_return projectors;
 }
 
 // With the options of the last load, or else with the saved and configured ones.

@@ -23,6 +23,8 @@ class ContextPlanner {
 
   // The contexts of these models, in their order: of the loaded model, or as a load would give it now.
   async::Task<std::vector<ModelContext>> of(std::vector<backends::ModelPtr> models);
+  // The projectors of these models, in their order: of the loaded model, or of a load.
+  async::Task<std::vector<Projector>> projectors(std::vector<backends::ModelPtr> models);
   // Samples the free memory, for predicted().
   async::Task<void> refresh();
   // The context after a load with these options. `comes_back`: bytes that the victim frees.

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "router/options/model_media.h"
+
 namespace corral::router {
 
 struct ModelContext {
@@ -13,7 +15,8 @@ struct ModelContext {
   std::uint64_t memory = 0;   // total bytes of the loaded model; else of the smallest load; 0: unknown
   // Of the smallest load, even if the model is loaded: bytes of its initial KV cells, and of its buffers.
   std::uint64_t cache = 0, compute = 0;
-  bool predicted = false;  // by the engine; else estimated from the file
+  bool predicted = false;                // by the engine; else estimated from the file
+  Projector projector = Projector::own;  // of the loaded model; else of a load
 };
 
 // Warning for the requester of the context; empty: none.

@@ -1,0 +1,90 @@
+#include "engine/media/encoder_thread.h"
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+
+#include "engine/values/errors.h"
+
+namespace corral::engine {
+namespace {
+
+std::shared_ptr<const MediaPiece> piece_of(std::string_view content) {
+  return std::make_shared<MediaPiece>(sha256({content}), 4, false);
+}
+
+// Waits until the encoder has something for the piece.
+MediaEncoder::Found wait_for(EncoderThread& encoder, const std::shared_ptr<const MediaPiece>& wanted) {
+  for (;;) {
+    auto found = encoder.find(wanted);
+    if (found.rows || found.failure) return found;
+    std::this_thread::yield();
+  }
+}
+
+TEST(EncoderThreadTest, AnEqualPieceIsEncodedOnce) {
+  std::atomic<int> calls = 0, calls_made = 0;
+  EncoderThread encoder(
+      [&](const MediaPiece& one) -> Result<MediaRows> {
+        ++calls;
+        return std::make_shared<std::vector<float>>(one.cells * 2);
+      },
+      1 << 20);
+  encoder.when_encoded([&] { ++calls_made; });
+  const auto found = wait_for(encoder, piece_of("a"));
+  ASSERT_TRUE(found.rows);
+  EXPECT_EQ(found.rows->size(), 8u);
+  EXPECT_TRUE(wait_for(encoder, piece_of("a")).rows);
+  EXPECT_EQ(calls, 1);
+  EXPECT_GE(calls_made, 1);
+  wait_for(encoder, piece_of("b"));
+  EXPECT_EQ(calls, 2);
+  const MediaStats stats = encoder.stats();
+  EXPECT_EQ(stats.encoded, 2u);
+  EXPECT_EQ(stats.cached, 2u);
+  EXPECT_EQ(stats.cached_bytes, 64u);
+}
+
+TEST(EncoderThreadTest, AFailureIsReportedOnceAndTriedAgain) {
+  std::atomic<int> calls = 0;
+  EncoderThread encoder(
+      [&](const MediaPiece&) -> Result<MediaRows> {
+        if (++calls == 1) throw std::runtime_error("no luck");
+        return std::make_shared<std::vector<float>>(4);
+      },
+      1 << 20);
+  const auto failed = wait_for(encoder, piece_of("a"));
+  ASSERT_TRUE(failed.failure);
+  EXPECT_EQ(failed.failure->message, "can't encode the picture or sound: no luck");
+  EXPECT_EQ(failed.failure->code, errc::decode_failed);
+  EXPECT_TRUE(wait_for(encoder, piece_of("a")).rows);
+  EXPECT_EQ(encoder.stats().failures, 1u);
+}
+
+TEST(EncoderThreadTest, APieceWithoutSessionsIsNotEncoded) {
+  std::promise<void> go_on;
+  auto may = go_on.get_future();
+  std::atomic<int> calls = 0;
+  EncoderThread encoder(
+      [&](const MediaPiece&) -> Result<MediaRows> {
+        if (++calls == 1) may.wait();
+        return std::make_shared<std::vector<float>>(4);
+      },
+      1 << 20);
+  const auto first = piece_of("a"), last = piece_of("c");
+  encoder.find(first);
+  {
+    const auto gone = piece_of("b");
+    encoder.find(gone);
+  }
+  encoder.find(last);
+  go_on.set_value();
+  EXPECT_TRUE(wait_for(encoder, last).rows);
+  EXPECT_EQ(calls, 2);
+}
+
+}  // namespace
+}  // namespace corral::engine
