@@ -1,6 +1,9 @@
 // Which filters a request passes.
 #include "api/inference/inference.h"
 
+#include <string>
+#include <string_view>
+
 #include "api/api_fixture_for_tests.h"
 #include "protocol/errors.h"
 
@@ -36,12 +39,22 @@ TEST_F(InferenceTest, EachKindOfBodyPassesItsFilters) {
   EXPECT_THAT(passed_, ElementsAre("all", "forms"));
 }
 
-TEST_F(InferenceTest, TheTableEndsWithTheModelForBothKinds) {
-  const auto filters = inference_filters(context, std::make_shared<ActivityBoard>());
-  ASSERT_FALSE(filters.empty());
-  EXPECT_EQ(filters.front().bodies, Bodies::all);
-  EXPECT_EQ(filters.back().bodies, Bodies::all);
-  for (const auto& row : filters) EXPECT_TRUE(row.filter);
+// Through the table of the server.
+TEST_F(InferenceTest, DefaultsOfTheServerReachTheBackend) {
+  std::string forwarded;
+  backend.reply = [&](const backends::FakeServer&, const http::RequestHead&, std::string_view body) {
+    forwarded = body;
+    return Result<http::Response>(http::Response::json(200, "{}"));
+  };
+  have("tiny-llama");
+  context.filters.request_defaults = R"({"seed":42})";
+  const auto chat = [&](std::string more) {
+    const std::string body = R"({"model":"tiny-llama","messages":[{"role":"user","content":"hi"}])" + more + "}";
+    EXPECT_EQ(post("/v1/chat/completions", body).status, 200u);
+    return forwarded;
+  };
+  EXPECT_THAT(chat(""), HasSubstr(R"("seed":42)"));
+  EXPECT_THAT(chat(R"(,"seed":7)"), testing::AllOf(HasSubstr(R"("seed":7)"), testing::Not(HasSubstr("42"))));
 }
 
 }  // namespace
