@@ -328,7 +328,7 @@ class CopyEvents final : public http::BodySource {
       const auto view = context_.core.node->view();
       const auto now = std::ranges::find(view->copies, copy_.content, &fleet::CopyView::content);
       if (now == view->copies.end()) {
-        if (sent_) co_return end("error", given_up());
+        co_return end("error", given_up());
       } else if (now->state == fleet::CopyState::done) {
         co_return end("complete", copy_body(*view, *now));
       } else if (now->state == fleet::CopyState::failed) {
