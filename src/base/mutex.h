@@ -23,7 +23,7 @@
 // --- members: the member itself, or what a pointer member points to, is accessed only with the mutex locked ---
 #define GUARDED_BY(mutex) CORRAL_THREAD_ANNOTATION(guarded_by(mutex))
 #define PT_GUARDED_BY(mutex) CORRAL_THREAD_ANNOTATION(pt_guarded_by(mutex))
-// --- mutexes: this one is never locked while the other is held; -Wthread-safety-beta checks it ---
+// --- mutexes: this one is never locked while the other is held; for readers: no build checks it ---
 #define ACQUIRED_BEFORE(...) CORRAL_THREAD_ANNOTATION(acquired_before(__VA_ARGS__))
 // --- functions: the caller holds the mutex, or must not hold it; the function locks it, or unlocks it ---
 #define REQUIRES(...) CORRAL_THREAD_ANNOTATION(requires_capability(__VA_ARGS__))

@@ -1,6 +1,6 @@
-// The recipes: the backend of a model, its devices, and how it shares an NPU. A constant
-// table, which RecipeTable extends by the user's own recipes for the registry of models, the decision core and the API.
-// It has all recipes, whether their program is installed or not; a load of a missing one fails before any eviction.
+// The recipes: the backend of a model, its devices, and how it shares an NPU. A constant table, which RecipeTable
+// extends by the user's own recipes for the registry of models, the decision core and the API. The table has all
+// built-in recipes, whether their program is installed or not; a load of a missing one fails before any eviction.
 // Plain values; safe on every thread.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Lives of simulations that are lists of steps, as those of the mesh and of its groups: drawn by lot from a table of
-// the kinds of steps, and told in words and as code. An Op has kind, node, other, choice, ms.
+// Scenarios of simulations that are lists of steps, as those of the mesh and of its groups: drawn by lot from a table
+// of the kinds of steps, and described in words and as code. An Op has kind, node, other, choice, ms.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct KindRow {
   bool always;  // otherwise a seed may do without
 };
 
-// Draws steps as often as their rows say, without those that this life does without; `all`: it does without none.
+// Draws steps as often as their rows say, without those that this scenario excludes; `all`: it excludes none.
 template <typename Op>
 class StepSampler {
  public:
@@ -67,8 +67,8 @@ std::string in_code(std::span<const KindRow<Op>> rows, const Op& op) {
   return fmt::format("{{Op::Kind::{}, {}, {}, {}, {}}},", row.name, op.node, op.other, op.choice, op.ms);
 }
 
-// A life that failed, shrunk to what is needed, in words and as code. `live(scenario, with_trace)` gives its outcome;
-// `pauses`: to be tried in place of longer ones, the shortest first. `describe` says which life it was.
+// A scenario that failed, shrunk to what is needed, in words and as code. `live(scenario, with_trace)` gives its
+// outcome; `pauses`: to be tried in place of longer ones, the shortest first. `description` says which scenario it was.
 template <typename Op, typename Live, typename Violation>
 std::string describe_failure(const std::vector<Op>& scenario, const Violation& violation, const Live& live,
                              std::span<const std::uint32_t> pauses, const std::string& description) {

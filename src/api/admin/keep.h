@@ -6,7 +6,7 @@
 
 namespace corral::api {
 
-// Applies it after a translated answer.
+// Applies it after a translated answer. An answer to a request that only loads or unloads is not renamed or counted.
 Filter keep_filter(AdminContext& context);
 // Answers a request that only loads or unloads the model.
 Filter keep_only_filter(AdminContext& context);

@@ -56,7 +56,7 @@ struct InferenceCall {
   dialects::Canonical canonical = {};
   protocol::Ask ask = protocol::Ask::chat;
   std::optional<ModelType> type = {};  // required type of the model
-  // The model, or why there is none: a filter may find another way. After the step known_model() there is one.
+  // The model, or why there is none: a filter may find another way. After known_model_step() there is one.
   Result<backends::ModelPtr> found = {};
   bool is_translated = false;  // the answer gets another form on its way to the client
 

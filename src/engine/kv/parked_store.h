@@ -178,7 +178,7 @@ class ParkedStore {
 
   const ParkedStoreOptions options_;
 
-  Mutex saving_ ACQUIRED_BEFORE(mutex_);  // one save at a time
+  Mutex saving_ ACQUIRED_BEFORE(mutex_);  // one save at a time; taken before mutex_
 
   mutable Mutex mutex_;
   RadixIndex index_ GUARDED_BY(mutex_);

@@ -26,7 +26,7 @@ std::shared_ptr<void> SplitTable::wait() {
     counted->fetch_sub(1);
     return nullptr;
   }
-  // The returned value may outlive the book.
+  // The returned value may outlive this table.
   return {counted.get(), [counted](std::atomic<std::size_t>*) { counted->fetch_sub(1); }};
 }
 

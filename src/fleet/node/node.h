@@ -1,5 +1,6 @@
-// This machine as a node of a mesh: membership (found, join, resume after a restart, leave), tokens and revocations,
-// and the view of all other nodes. There is always a Node; outside a mesh it has no thread, port or file.
+// This machine as a node of a mesh: membership (found, join, resume after a restart, leave), the view of all other
+// nodes, and the way to the operations of a member. There is always a Node; outside a mesh it has no thread, port or
+// file.
 //
 // The mesh runs on its own loop and thread; requests for local models never wait for it. Every method may be called on
 // any loop.

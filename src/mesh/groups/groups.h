@@ -20,7 +20,7 @@ class Groups {
  public:
   struct Options {
     NodeId own;
-    std::uint64_t epoch = 0;       // epoch
+    std::uint64_t epoch = 0;
     std::optional<NodeId> former;  // host of the last RememberHolder of the previous epoch
     std::uint64_t seed = 0;        // for back-offs
     GrantRules rules;
