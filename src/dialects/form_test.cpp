@@ -21,9 +21,9 @@ std::string part(const std::string& disposition, const std::string& value) {
   return "--xyz\r\nContent-Disposition: form-data; " + disposition + "\r\n\r\n" + value + "\r\n";
 }
 
-class Pieces final : public http::BodySource {
+class FormPieces final : public http::BodySource {
  public:
-  Pieces(std::string form, std::size_t size) : form_(std::move(form)), size_(size) {}
+  FormPieces(std::string form, std::size_t size) : form_(std::move(form)), size_(size) {}
   async::Task<Result<std::string_view>> read() override {
     const auto piece = std::string_view(form_).substr(taken_, size_);
     taken_ += piece.size();
@@ -39,7 +39,7 @@ class Pieces final : public http::BodySource {
 class FormTest : public testing::Test {
  protected:
   Result<Form> read(const std::string& form, std::size_t size = 1, const char* type = kType) {
-    return async::run_blocking(loop, read_form(type, std::make_unique<Pieces>(form, size), room));
+    return async::run_blocking(loop, read_form(type, std::make_unique<FormPieces>(form, size), room));
   }
   std::string text_of(http::BodySource& body) {
     auto all = [](http::BodySource& source) -> async::Task<std::string> {
@@ -204,7 +204,7 @@ TEST_F(FormTest, FilesOfAllTogetherAreBounded) {
 TEST_F(FormTest, AFolderThatCantBeWrittenIsNamed) {
   http::SpoolRoom nowhere("/proc/nowhere", 0, nullptr);
   const auto form = part("name=a; filename=b", std::string(1 << 20, 's')) + "--xyz--";
-  const auto found = async::run_blocking(loop, read_form(kType, std::make_unique<Pieces>(form, 1 << 18), nowhere));
+  const auto found = async::run_blocking(loop, read_form(kType, std::make_unique<FormPieces>(form, 1 << 18), nowhere));
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, http::errc::not_kept);
   EXPECT_THAT(found.error().message, HasSubstr("/proc/nowhere"));

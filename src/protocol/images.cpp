@@ -109,7 +109,7 @@ constexpr auto kShared = std::to_array<Field>({
      .about = "noise schedule, such as `karras`"},
 });
 
-constexpr auto kPrompt = std::to_array<Field>({
+constexpr auto kImagePrompt = std::to_array<Field>({
     {.name = "prompt",
      .kinds = kString,
      .required = true,
@@ -151,13 +151,13 @@ std::optional<ImageSize> parse_image_size(std::string_view text) {
 }
 
 const FieldTable& image_fields() {
-  static constexpr auto kFields = kPrompt + kShared;
+  static constexpr auto kFields = kImagePrompt + kShared;
   static const FieldTable table(kFields, check_pixels);
   return table;
 }
 
 const FieldTable& image_edit_fields() {
-  static constexpr auto kFields = kPrompt + kShared + kStrength;
+  static constexpr auto kFields = kImagePrompt + kShared + kStrength;
   static const FieldTable table(kFields, check_pixels);
   return table;
 }

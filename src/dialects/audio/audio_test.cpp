@@ -174,9 +174,9 @@ TEST(Encoder, Mp3ComesAsFramesOfItsRate) {
   EXPECT_FALSE(make_mp3_encoder({22'050, 6}));
 }
 
-class Pieces final : public http::BodySource {
+class SoundPieces final : public http::BodySource {
  public:
-  Pieces(std::string text, std::size_t size) : text_(std::move(text)), size_(size) {}
+  SoundPieces(std::string text, std::size_t size) : text_(std::move(text)), size_(size) {}
   async::Task<Result<std::string_view>> read() override {
     const auto piece = std::string_view(text_).substr(at_, size_);
     at_ += piece.size();
@@ -196,7 +196,7 @@ class SpeechTest : public testing::Test {
     auto asked = read_speech(body);
     EXPECT_TRUE(asked);
     canonical = asked->body;
-    http::Response answer{{200, {}}, http::Body(std::make_unique<Pieces>(std::move(wav), size))};
+    http::Response answer{{200, {}}, http::Body(std::make_unique<SoundPieces>(std::move(wav), size))};
     answer.head.headers.add("Content-Type", type);
     return async::run_blocking(loop, translate_speech(*asked, std::move(answer), nullptr));
   }
@@ -237,7 +237,7 @@ TEST_F(SpeechTest, SoundThatABackendEncodesPassesAsItIs) {
 
 TEST_F(SpeechTest, OtherProgramsGetTheSamples) {
   const auto samples = tone(440, 22'050, 1'000);
-  http::Response answer{{200, {}}, http::Body(std::make_unique<Pieces>(piped_wav(samples), 7))};
+  http::Response answer{{200, {}}, http::Body(std::make_unique<SoundPieces>(piped_wav(samples), 7))};
   answer.head.headers.add("Content-Type", "audio/wav");
   EXPECT_TRUE(is_wav(answer));
   auto raw = async::run_blocking(loop, samples_of(std::move(answer), nullptr));

@@ -14,8 +14,6 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-constexpr std::uint16_t kPcm = 1, kFloat = 3, kExtensible = 0xfffe;  // formats
-
 template <typename T>
 void put(std::string& out, T value) {
   char bytes[sizeof(T)];
@@ -39,7 +37,7 @@ std::string wav_head(const WavFormat& format, std::uint32_t bytes) {
   put<std::uint32_t>(head, bytes == kUnknownLength ? 0xffffffff : bytes + std::uint32_t{kWavHead} - 8);
   head += "WAVEfmt ";
   put<std::uint32_t>(head, 16);
-  put<std::uint16_t>(head, kPcm);
+  put<std::uint16_t>(head, kWavPcm);
   put<std::uint16_t>(head, format.channels);
   put<std::uint32_t>(head, format.rate);
   put<std::uint32_t>(head, format.rate * frame);
@@ -98,8 +96,8 @@ std::unexpected<Error> unreadable(std::string_view why) {
 }
 
 std::optional<SampleKind> sample_kind(std::uint16_t code, std::uint16_t bits) {
-  if (code == kFloat && bits == 32) return SampleKind::float_32;
-  if (code != kPcm) return std::nullopt;
+  if (code == kWavFloat && bits == 32) return SampleKind::float_32;
+  if (code != kWavPcm) return std::nullopt;
   if (bits == 8) return SampleKind::unsigned_8;
   if (bits == 16) return SampleKind::signed_16;
   if (bits == 24) return SampleKind::signed_24;
@@ -111,7 +109,7 @@ Result<> read_format(std::string_view chunk, WavStart& into) {
   constexpr std::size_t kShortest = 16, kSubFormat = 24;
   if (chunk.size() < kShortest) return unreadable("its format has fewer than 16 bytes");
   auto code = get<std::uint16_t>(chunk, 0);
-  if (code == kExtensible && chunk.size() >= kSubFormat + 2) code = get<std::uint16_t>(chunk, kSubFormat);
+  if (code == kWavExtensible && chunk.size() >= kSubFormat + 2) code = get<std::uint16_t>(chunk, kSubFormat);
   const auto bits = get<std::uint16_t>(chunk, 14);
   into.format = {get<std::uint32_t>(chunk, 4), get<std::uint16_t>(chunk, 2)};
   const auto kind = sample_kind(code, bits);

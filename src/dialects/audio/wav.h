@@ -18,6 +18,9 @@ struct WavFormat {
   friend bool operator==(const WavFormat&, const WavFormat&) = default;
 };
 
+// Codes of the format chunk.
+inline constexpr std::uint16_t kWavPcm = 1, kWavFloat = 3, kWavExtensible = 0xfffe;
+
 inline constexpr std::size_t kWavHead = 44;
 // For a stream of unknown length: readers read to the end of the file.
 inline constexpr std::uint32_t kUnknownLength = 0xffffffff - kWavHead + 8;

@@ -12,7 +12,7 @@
 namespace corral::dialects::audio {
 namespace {
 
-constexpr std::uint16_t kPcm = 1, kMsAdpcm = 2, kFloat = 3, kALaw = 6, kMuLaw = 7, kImaAdpcm = 17, kExtensible = 0xfffe;
+constexpr std::uint16_t kMsAdpcm = 2, kALaw = 6, kMuLaw = 7, kImaAdpcm = 17;
 // Programs that write to a pipe don't know the length: they write 0, or at least this.
 constexpr std::uint64_t kUnknownFrom = 0x7f000000;
 
@@ -23,12 +23,12 @@ struct Coding {
   bool is_packed = false;  // a block has many samples
 };
 constexpr auto kCodings = std::to_array<Coding>({
-    {kPcm, 8, SampleKind::unsigned_8},
-    {kPcm, 16, SampleKind::signed_16},
-    {kPcm, 24, SampleKind::signed_24},
-    {kPcm, 32, SampleKind::signed_32},
-    {kFloat, 32, SampleKind::float_32},
-    {kFloat, 64},
+    {kWavPcm, 8, SampleKind::unsigned_8},
+    {kWavPcm, 16, SampleKind::signed_16},
+    {kWavPcm, 24, SampleKind::signed_24},
+    {kWavPcm, 32, SampleKind::signed_32},
+    {kWavFloat, 32, SampleKind::float_32},
+    {kWavFloat, 64},
     {kALaw, 8},
     {kMuLaw, 8},
     {kMsAdpcm, 4, std::nullopt, true},
@@ -83,7 +83,7 @@ class HeaderReader {
     if (coding_ != nullptr) return wrong("its header has two formats");
     if (length < kShortest) return wrong(fmt::format("its format has {} bytes, not at least {}", length, kShortest));
     auto code = number(at, 2);
-    if (code == kExtensible && length >= kSubFormat + 2) code = number(at + kSubFormat, 2);
+    if (code == kWavExtensible && length >= kSubFormat + 2) code = number(at + kSubFormat, 2);
     const auto channels = number(at + 2, 2), rate = number(at + 4, 4), block = number(at + 12, 2),
                bits = number(at + 14, 2);
     if (rate < WavLimits::kLowestRate || rate > WavLimits::kHighestRate) {
