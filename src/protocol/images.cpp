@@ -87,7 +87,7 @@ constexpr auto kShared = std::to_array<Field>({
     {.name = "moderation", .kinds = kString, .choices = "auto|low", .about = "no effect: nothing is moderated"},
     {.name = "negative_prompt",
      .kinds = kString,
-     .max_bytes = 4096,
+     .max_bytes = 2048,
      .about = "what the images should not show",
      .instead = "send a shorter one"},
     {.name = "steps", .kinds = kInteger, .min = 1, .max = 200, .about = "sampling steps"},
@@ -114,7 +114,7 @@ constexpr auto kImagePrompt = std::to_array<Field>({
      .kinds = kString,
      .required = true,
      .min_size = 1,
-     .max_bytes = 32 * 1024,
+     .max_bytes = 8 * 1024,
      .about = "what the images show",
      .instead = "shorten it"},
 });
