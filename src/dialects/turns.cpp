@@ -51,6 +51,7 @@ void Turns::text(View text) {
 
 void Turns::image(View url) { parts_.push_back({Part::Kind::url, url}); }
 void Turns::image(View media_type, View base64) { parts_.push_back({Part::Kind::base64, base64, media_type}); }
+void Turns::sound(View sound) { parts_.push_back({Part::Kind::sound, sound}); }
 
 void Turns::thought(View text) {
   if (!text.as_string().empty()) thoughts_.push_back(text);
@@ -83,7 +84,7 @@ Begun Turns::end() {
   if (role_ == Role::assistant && calls_.empty()) {
     if (parts_.empty() && thoughts_.empty()) role_ = Role::none;
     for (const auto& part : parts_) {
-      if (!part.picture()) add_line(begun.content, part.view.as_string());
+      if (part.is_text()) add_line(begun.content, part.view.as_string());
     }
     for (const auto& thought : thoughts_) add_line(begun.thoughts, thought.as_string());
   }
@@ -122,7 +123,11 @@ void Turns::append_text(std::string& out, const Part& part) {
   if (reminder) out.append("\\n</system-reminder>");
 }
 
-void Turns::write_picture(json::Writer& out, const Part& part) {
+void Turns::write_media(json::Writer& out, const Part& part) {
+  if (part.kind == Part::Kind::sound) {
+    out.field("type", "input_audio").key("input_audio").raw(part.view.text());
+    return;
+  }
   out.field("type", "image_url").key("image_url").begin_object().key("url");
   if (part.kind == Part::Kind::url) {
     out.raw(part.view.text());
@@ -136,7 +141,7 @@ void Turns::write_picture(json::Writer& out, const Part& part) {
 
 std::string Turns::content(std::string_view in_front) const {
   std::string text;
-  if (std::ranges::none_of(parts_, &Part::picture)) {
+  if (std::ranges::all_of(parts_, &Part::is_text)) {
     text.append("\"").append(in_front);
     bool first = true;
     for (const auto& part : parts_) {
@@ -150,12 +155,12 @@ std::string Turns::content(std::string_view in_front) const {
   if (!in_front.empty()) out.begin_object().field("type", "text").field("text", in_front).end_object();
   for (const auto& part : parts_) {
     out.begin_object();
-    if (part.picture()) {
-      write_picture(out, part);
-    } else {
+    if (part.is_text()) {
       std::string quoted = "\"";
       append_text(quoted, part);
       out.field("type", "text").key("text").raw(quoted += '"');
+    } else {
+      write_media(out, part);
     }
     out.end_object();
   }

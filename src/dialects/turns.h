@@ -34,6 +34,8 @@ class Turns {
   void text(json::View text);
   void image(json::View url);
   void image(json::View media_type, json::View base64);
+  // The object of a part `input_audio`.
+  void sound(json::View sound);
   // The assistant's.
   void thought(json::View text);
   // `id`: a JSON string; `arguments`: the text of an object.
@@ -52,10 +54,10 @@ class Turns {
  private:
   enum class Role { none, system, user, assistant };
   struct Part {
-    enum class Kind { text, reminder, url, base64 } kind;
+    enum class Kind { text, reminder, url, base64, sound } kind;
     json::View view;
     json::View type = {};  // of base64 data
-    bool picture() const { return kind == Kind::url || kind == Kind::base64; }
+    bool is_text() const { return kind == Kind::text || kind == Kind::reminder; }
   };
 
   void open(Role role);
@@ -63,7 +65,7 @@ class Turns {
   std::vector<Part> begin_result();
   void end_result(json::View id, std::string_view in_front, std::vector<Part> waiting);
   static void append_text(std::string& out, const Part& part);
-  static void write_picture(json::Writer& out, const Part& part);
+  static void write_media(json::Writer& out, const Part& part);
   // The content of a message from its parts.
   std::string content(std::string_view in_front = {}) const;
 

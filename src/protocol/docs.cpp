@@ -39,7 +39,7 @@ do. Each API has its own form of a picture; they may stand between texts, also i
 |---|---|---|
 | chat/completions | a part `{"type": "image_url", "image_url": {"url": "data:image/png;base64,…"}}` | a part `{"type": "input_audio", "input_audio": {"data": "…", "format": "wav"}}`: wav, mp3 or flac, in base64 |
 | messages | a block `image` with a `source` of the type `base64` or `url` | – |
-| responses | a part `input_image` with `image_url`, or `input_file` with a picture as `file_data` | – |
+| responses | a part `input_image` with `image_url`, or `input_file` with a picture as `file_data` | a part `input_audio`, as in chat/completions |
 | Ollama's chat and generate | `images`: base64 without a header, or a data URL | – |
 
 Pictures are PNG, JPEG, WebP or GIF (its first frame); the bytes decide, not the named type. `detail` has no effect. A request has at most 32

@@ -98,17 +98,6 @@ Result<> check_picture(View picture, const Path& path) {
   return check_picture_url(picture.find("url"), {&path, "url"});
 }
 
-// The object of a part `input_audio`.
-Result<> check_sound(View sound, const Path& path) {
-  static constexpr Field kFields[] = {
-      {.name = "data", .kinds = kString, .required = true},
-      {.name = "format", .kinds = kString, .required = true, .choices = "wav|mp3|flac"},
-  };
-  static const FieldTable table(kFields);
-  if (auto fine = table.check(sound, path); !fine) return fine;
-  return check_bytes(sound.find("data").as_string(), "sound", {&path, "data"});
-}
-
 Result<> check_part(View part, const Path& path) {
   const auto type = type_of(part);
   if (type == "image_url") return check_picture(part.find(type), {&path, type});
@@ -234,6 +223,16 @@ Result<> check_picture_url(View url, const Path& path) {
 Result<> check_picture_data(View base64, const Path& path) { return check_picture_bytes(base64.as_string(), path); }
 
 Result<> check_picture_type(View type, const Path& path) { return check_type(type.as_string(), path); }
+
+Result<> check_sound(View sound, const Path& path) {
+  static constexpr Field kFields[] = {
+      {.name = "data", .kinds = kString, .required = true},
+      {.name = "format", .kinds = kString, .required = true, .choices = "wav|mp3|flac"},
+  };
+  static const FieldTable table(kFields);
+  if (auto fine = table.check(sound, path); !fine) return fine;
+  return check_bytes(sound.find("data").as_string(), "sound", {&path, "data"});
+}
 
 Media media_in(View messages) {
   Media media;

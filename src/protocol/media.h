@@ -39,6 +39,8 @@ Result<> check_picture_url(json::View url, const Path& path);
 // A picture in base64, and its type. Errors: the same.
 Result<> check_picture_data(json::View base64, const Path& path);
 Result<> check_picture_type(json::View type, const Path& path);
+// The object of a part `input_audio`. Errors: the same, and those of a field table.
+Result<> check_sound(json::View sound, const Path& path);
 
 // What the messages of a chat contain.
 Media media_in(json::View messages);

@@ -81,6 +81,7 @@ void Items::content(View content) {
   content.each_element([&](View part) {
     const auto type = part.find("type").as_string();
     if (type == "input_image") return turns_.image(part.find("image_url"));
+    if (type == "input_audio") return turns_.sound(part.find("input_audio"));
     if (type == "input_file") return file(part);
     const auto refusal = part.find("refusal");
     turns_.text(refusal.is_null() ? part.find("text") : refusal);

@@ -98,6 +98,14 @@ TEST(ReadResponse, ImagesStayWhereTheyAre) {
             R"({"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}]}])");
 }
 
+TEST(ReadResponse, SoundStaysWhereItIs) {
+  EXPECT_EQ(messages(R"("input":[{"role":"user","content":[
+    {"type":"input_audio","input_audio":{"data":"UklGRg==","format":"wav"}},{"type":"input_text","text":"What?"}]}])"),
+            R"([{"role":"user","content":[)"
+            R"({"type":"input_audio","input_audio":{"data":"UklGRg==","format":"wav"}},)"
+            R"({"type":"text","text":"What?"}]}])");
+}
+
 TEST(ReadResponse, AFileMayBeAPicture) {
   EXPECT_EQ(messages(R"("input":[{"role":"user","content":[{"type":"input_file","filename":"a.png",)"
                      R"("file_data":"data:image/png;base64,iVBORw0KGgo="},{"type":"input_text","text":"What?"}]}])"),
@@ -321,7 +329,16 @@ TEST(ReadResponse, WhatIsWrongIsNamedAsTheClientNamedIt) {
           Case{R"("input":7)", "input"},
           Case{R"("input":[7])", "input[0]"},
           Case{R"("input":[{"role":"robot","content":"x"}])", "input[0].role"},
-          Case{R"("input":[{"role":"user","content":[{"type":"input_audio"}]}])", "input[0].content[0].type"},
+          Case{R"("input":[{"role":"user","content":[{"type":"input_video"}]}])", "input[0].content[0].type"},
+          Case{R"("input":[{"role":"user","content":[{"type":"input_audio"}]}])", "input[0].content[0].input_audio"},
+          Case{
+              R"("input":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"!","format":"wav"}}]}])",
+              "input[0].content[0].input_audio.data"},
+          Case{R"("input":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"UklGRg=="}}]}])",
+               "input[0].content[0].input_audio.format"},
+          Case{R"("input":[{"role":"system","content":[{"type":"input_audio","input_audio":)"
+               R"({"data":"UklGRg==","format":"wav"}}]}])",
+               "input[0].content[0].type"},
           Case{R"("input":[{"role":"user","content":[{"type":"input_text"}]}])", "input[0].content[0].text"},
           Case{R"("input":[{"role":"user","content":[7]}])", "input[0].content[0]"},
           Case{R"("input":[{"type":"function_call","name":"f","arguments":"{}"}])", "input[0].call_id"},

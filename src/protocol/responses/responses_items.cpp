@@ -39,10 +39,11 @@ Result<> check_part(View part, const Path& path) {
       {.name = "type",
        .kinds = kString,
        .required = true,
-       .choices = "input_text|output_text|text|refusal|input_image|input_file"},
+       .choices = "input_text|output_text|text|refusal|input_image|input_audio|input_file"},
       {.name = "text", .kinds = kString},
       {.name = "refusal", .kinds = kString},
       {.name = "image_url", .kinds = kString},
+      {.name = "input_audio", .kinds = kObject, .inside = check_sound},
       {.name = "filename", .kinds = kString},
       {.name = "file_data", .kinds = kString},
   };
@@ -50,7 +51,7 @@ Result<> check_part(View part, const Path& path) {
   if (auto fine = table.check(part, path); !fine) return fine;
   const auto type = part.find("type").as_string();
   if (type == "input_file") return check_file(part, path);
-  const auto wanted = type == "input_image" ? "image_url" : type == "refusal" ? "refusal" : "text";
+  const auto wanted = type == "input_image" ? "image_url" : type == "refusal" || type == "input_audio" ? type : "text";
   if (const auto inside = part.find(wanted); !inside.is_null())
     return type == "input_image" ? check_picture_url(inside, {&path, wanted}) : Result<>();
   auto where = Path{&path, wanted}.text();
@@ -83,13 +84,14 @@ Result<> check_message(View item, const Path& path) {
   item.find("content").each_element([&](View part) {
     const Path content{&path, "content"}, place{&content, {}, at++};
     const auto type = part.find("type").as_string();
+    const bool sound = type == "input_audio";
     const bool picture = type == "input_image" || is_picture_url(part.find("file_data").as_string());
-    if (!picture) return true;
+    if (!sound && !picture) return true;
     auto where = Path{&place, "type"}.text();
-    result = fail(
-        errc::unsupported_value,
-        fmt::format("'{}' cannot be \"{}\" in a message of the {}: send the picture as the user", where, type, role),
-        where);
+    result = fail(errc::unsupported_value,
+                  fmt::format("'{}' cannot be \"{}\" in a message of the {}: send the {} as the user", where, type,
+                              role, sound ? "sound" : "picture"),
+                  where);
     return false;
   });
   return result;
