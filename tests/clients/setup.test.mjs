@@ -59,6 +59,9 @@ const programs = {
     openaiList("/v1/models"),
     ["GET", "/v1/models", undefined, ({ data }) => assert.equal(named(data, "tiny-llama").status.value, "loaded")],
     chat(),
+    ["POST", "/v1/chat/completions", { ...chatting, stream: false, messages: [{ role: "user", content: [{ type: "text", text: "Say hello." }] }] }, ({ choices }) => isText(choices[0].message.content)],
+    ["POST", "/v1/embeddings", { model: "tiny-embed", input: ["a", "b"] }, ({ data }) => assert.deepEqual(data.map(({ index }) => index), [0, 1])],
+    ["POST", "/v1/rerank", { model: "tiny-rerank", query: "a", documents: ["a", "b"], top_n: 2 }, ({ results }) => results.forEach(({ index, relevance_score: score }) => assert.ok(index < 2 && typeof score === "number"))],
   ],
   "Open WebUI, as Ollama": [
     version,
