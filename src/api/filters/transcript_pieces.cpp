@@ -7,6 +7,7 @@
 #include "api/activity/activity_note.h"
 #include "api/filters/filters.h"
 #include "api/filters/sound_pieces.h"
+#include "api/filters/transcript_stream.h"
 #include "async/spawned_task.h"
 #include "dialects/audio/joined_transcript.h"
 #include "dialects/audio/sound_kind.h"
@@ -22,7 +23,6 @@ namespace {
 
 namespace audio = dialects::audio;
 
-constexpr Millis kPingEvery{1'000};
 // Compressed sound of this size is about as long as kLongSound.
 constexpr std::uint64_t kLongFile = 3 << 20;
 // Programs whose servers answer only at the end.

@@ -11,8 +11,6 @@
 namespace corral::api {
 namespace {
 
-constexpr Millis kPingEvery{1'000};
-
 using Upstream = async::SpawnedTask<http::Response>;
 
 class TranscriptStream final : public http::BodySource {
