@@ -35,7 +35,7 @@ enum class errc {
   server_stopping,
   media_not_supported,  // pictures or sound for a model that doesn't read them
   picture_not_fetched,  // at a URL of a request
-  image_not_found,  // its URL has ended
+  image_not_found,      // its URL has ended
 };
 
 }  // namespace corral::api

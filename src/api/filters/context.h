@@ -20,7 +20,7 @@ struct FilterContext {
   // The bytes at the URL of a picture, at most so many; on any loop. Empty: pictures aren't fetched. Errors: their
   // message follows "cannot be fetched: ".
   std::function<async::Task<Result<std::string>>(std::string url, std::uint64_t max_bytes)> fetch_picture = {};
-  backends::SoundEncoder* encoder = nullptr;   // null: speech only in formats that need no program
+  backends::SoundEncoder* encoder = nullptr;  // null: speech only in formats that need no program
 };
 
 }  // namespace corral::api

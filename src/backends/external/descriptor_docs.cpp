@@ -16,7 +16,7 @@ kind of request. A new backend needs no code.
 
 Each descriptor has a test status:
 
-- **real**: corral's tests run the program itself.
+- **real**: corral's tests run the program itself; those of `sd-cpp` where it is installed.
 - **contract**: the descriptor follows the documentation; the program was not run. A simulated program tested it with a slow start, "not
   yet", a hang, a crash during a response, the wrong port, a huge response and a flood of output.
 

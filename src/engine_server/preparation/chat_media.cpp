@@ -153,7 +153,8 @@ engine::MediaBytes bytes_of(const MediaFile& file) {
 
 Result<> add_file(const engine::InferenceEngine& service, const MediaFile& file, MediaPrompt& prompt) {
   if (!service.has_weights()) {
-    if (auto header = engine::read_media_header(bytes_of(file)); !header) return unusable(file, std::move(header.error()));
+    if (auto header = engine::read_media_header(bytes_of(file)); !header)
+      return unusable(file, std::move(header.error()));
     return {};
   }
   auto parts = service.read_media(bytes_of(file));
