@@ -201,15 +201,18 @@ TEST_F(EngineOptionsTest, ADraftModelIsAFileThatIsThere) {
 TEST_F(EngineOptionsTest, AProjectorIsTheModelsOwnAnotherFileOrNone) {
   start();
   auto seeing = std::make_shared<models::ModelInfo>(*model());
+  seeing->type = ModelType::llm;
+  const auto blind = *seeing;
   seeing->mmproj = dir_ / "mmproj.gguf";
   LoadOptions options;
   EXPECT_EQ(projector_of(*seeing, options), seeing->mmproj);
+  EXPECT_EQ(projector_of(blind, options), "");
   EXPECT_EQ(load_order(*seeing, options).mmproj, seeing->mmproj.native());
   options.mmproj = "auto";
   EXPECT_FALSE(backend_->resolve(*seeing, options)->mmproj) << "the default";
   options.mmproj = "/p.gguf";
   options.mmproj_offload = false;
-  EXPECT_EQ(projector_of(*model(), options), "/p.gguf");
+  EXPECT_EQ(projector_of(blind, options), "/p.gguf");
   const auto order = load_order(*seeing, options);
   EXPECT_EQ(order.mmproj, "/p.gguf");
   EXPECT_FALSE(order.mmproj_offload);
