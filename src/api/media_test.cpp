@@ -90,7 +90,7 @@ TEST_F(MediaTest, AModelWithoutVisionRefusesPicturesBeforeALoad) {
   EXPECT_THAT(post("/api/chat", R"({"model":"tiny-llama","messages":[{"role":"user","content":"a","images":[")" +
                                     std::string(kPng) + R"("]}]})")
                   .text,
-              HasSubstr("'images' has pictures, but 'tiny-llama' reads only text"));
+              HasSubstr("'messages' has pictures, but 'tiny-llama' reads only text"));
   EXPECT_EQ(refusal(chat("see", kSound)),
             "'messages' has sound, but 'see' reads only text and pictures: no model here does, so download one with "
             "its projector (mmproj), or remove the sound");

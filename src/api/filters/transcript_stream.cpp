@@ -67,7 +67,8 @@ async::Task<http::Response> transcript_as_events(async::Timers& timers, async::T
 
 Filter transcript_stream_filter(FilterContext& context) {
   return [&context](CallPtr call, Next next) {
-    const bool stream = call->canonical.about.stream && call->type == ModelType::transcription;
+    // Images have events of their own.
+    const bool stream = call->canonical.about.stream && call->type != ModelType::image;
     auto answering = next(std::move(call));
     return stream ? transcript_as_events(context.inference.core.timers, std::move(answering)) : std::move(answering);
   };
