@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "engine/values/errors.h"
@@ -23,7 +23,8 @@ constexpr std::size_t kMaxFailures = 64;
 
 void step_back() {
 #ifdef __linux__
-  setpriority(PRIO_PROCESS, 0, kNice);  // of this thread only; on other systems it would be that of the process
+  [[maybe_unused]] const int now =
+      ::nice(kNice);  // of this thread only; on other systems it would be that of the process
 #endif
 }
 

@@ -4,8 +4,11 @@
 #include <chrono>
 #include <future>
 #include <stdexcept>
+#include <thread>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "engine/values/errors.h"
 
@@ -47,6 +50,24 @@ TEST(EncoderThreadTest, AnEqualPieceIsEncodedOnce) {
   EXPECT_EQ(stats.cached, 2u);
   EXPECT_EQ(stats.cached_bytes, 64u);
 }
+
+#ifdef __linux__
+TEST(EncoderThreadTest, StepsBackFromTheEngineWhateverItsPriority) {
+  std::atomic<int> encoding = 0;
+  std::thread([&] {
+    ASSERT_NE(::nice(10), -1);  // of this thread, which can't take it back
+    const int engine = ::getpriority(PRIO_PROCESS, 0);
+    EncoderThread encoder(
+        [&](const MediaPiece& one) -> Result<MediaRows> {
+          encoding = ::getpriority(PRIO_PROCESS, 0);
+          return std::make_shared<std::vector<float>>(one.cells * 2);
+        },
+        1 << 20);
+    wait_for(encoder, piece_of("a"));
+    EXPECT_GT(encoding, engine);
+  }).join();
+}
+#endif
 
 TEST(EncoderThreadTest, AFailureIsReportedOnceAndTriedAgain) {
   std::atomic<int> calls = 0;
