@@ -85,6 +85,53 @@ TEST(EncoderThreadTest, AFailureIsReportedOnceAndTriedAgain) {
   EXPECT_EQ(encoder.stats().failures, 1u);
 }
 
+TEST(EncoderThreadTest, AFailureThatNobodyWaitedForIsForgotten) {
+  std::promise<void> begun, go_on;
+  auto may = go_on.get_future();
+  std::atomic<int> calls = 0;
+  EncoderThread encoder(
+      [&](const MediaPiece&) -> Result<MediaRows> {
+        if (++calls > 1) return std::make_shared<std::vector<float>>(4);
+        begun.set_value();
+        may.wait();
+        throw std::runtime_error("no luck");
+      },
+      1 << 20);
+  encoder.find(piece_of("a"));
+  begun.get_future().wait();
+  go_on.set_value();
+  const auto later = piece_of("a");
+  EXPECT_TRUE(wait_for(encoder, later).rows);
+}
+
+// Both have the piece, and the one that the encoder holds goes.
+TEST(EncoderThreadTest, WhoWaitsForAnEqualPieceIsCalledWhenThatGoes) {
+  std::promise<void> begun, go_on;
+  auto may = go_on.get_future();
+  std::atomic<int> calls = 0, told = 0;
+  EncoderThread encoder(
+      [&](const MediaPiece&) -> Result<MediaRows> {
+        if (++calls == 1) {
+          begun.set_value();
+          may.wait();
+        }
+        return std::make_shared<std::vector<float>>(4);
+      },
+      1 << 20);
+  encoder.when_encoded([&] { ++told; });
+  const auto busy = piece_of("busy"), second = piece_of("b");
+  encoder.find(busy);
+  begun.get_future().wait();
+  {
+    const auto first = piece_of("b");
+    encoder.find(first);
+    encoder.find(second);
+  }
+  go_on.set_value();
+  while (told < 2) std::this_thread::yield();
+  EXPECT_TRUE(wait_for(encoder, second).rows);
+}
+
 TEST(EncoderThreadTest, APieceWithoutSessionsIsNotEncoded) {
   std::promise<void> go_on;
   auto may = go_on.get_future();
