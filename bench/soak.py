@@ -16,7 +16,7 @@ from soak import models
 from soak.clients import Client
 from soak.destroyer import destroy, settings
 from soak.holdings import Holdings
-from soak.world import World
+from soak.world import PATIENCE, World
 
 MANY = 20  # failures, with which it ends
 
@@ -35,14 +35,14 @@ def run(world, args):
     for thread in (*clients, destroyer):
         thread.start()
     end, told = time.monotonic() + args.minutes * 60, time.monotonic()
-    while time.monotonic() < end and len(world.failures) < MANY:
+    while time.monotonic() < end and len(world.failures) < MANY and not world.server_ended():
         time.sleep(0.5)
         if time.monotonic() - told > 60:
             told = time.monotonic()
             report.note(f"  {(end - told) / 60:.0f} minutes left: {dict(world.counts)}")
     world.ended.set()
     for thread in (*clients, destroyer):
-        thread.join(90)
+        thread.join(PATIENCE + 30)
         if thread.is_alive():
             world.fail(f"a request never ended ({thread})")
 
@@ -56,11 +56,12 @@ def main():
         world.learn()
         first = Holdings(world)
         run(world, args)
-        last = Holdings(world)
+        last = None if world.server_ended() else Holdings(world)
         log = world.server.process.log.read_text(errors="replace")
     report.note(f"done: {dict(world.counts)}")
-    report.note(f"before: {first}\nafter:  {last}")
-    world.failures += world.missing() + [f"{what} left behind" for what in last.left_behind(first)]
+    report.note(f"before: {first}\nafter:  {last or 'the server has ended'}")
+    world.failures += world.missing()
+    world.failures += last.left_behind(first) if last else [f"the server has ended with {world.server.process.child.returncode}"]
     if world.failures:
         report.note(f"{len(world.failures)} failures; seed {args.seed}\n" + "\n".join(world.failures[:MANY]) + f"\n{log[-4000:]}")
         raise SystemExit(1)

@@ -11,6 +11,10 @@ from soak.asks import BROKEN_OFF, STREAMED, spoken
 from soak.world import KINDS, exchange
 
 
+def name_of(deed):
+    return f"ask {deed.args[0]}" if isinstance(deed, functools.partial) else deed.__name__
+
+
 class Client(threading.Thread):
     def __init__(self, world, seed):
         super().__init__(daemon=True)
@@ -28,16 +32,24 @@ class Client(threading.Thread):
             try:
                 deed()
             except (OSError, RuntimeError, ValueError, KeyError) as error:
-                self.world.fail(f"{deed}: {type(error).__name__}: {error}")
-                self.connection.close()
-                self.connection = self.world.connection()
+                self.world.fail(f"{name_of(deed)}: {type(error).__name__}: {error}")
+                if not self.connected_again():
+                    return
         self.connection.close()
+
+    def connected_again(self):
+        """False: the server has ended, which is seen elsewhere."""
+        self.connection.close()
+        with contextlib.suppress(OSError):
+            self.connection = self.world.connection()
+            return True
+        return False
 
     def any_ask(self, kinds):
         return self.random.choice(self.world.asks[self.random.choice(kinds)])
 
     def refused(self, what, model, begin, code, body):
-        if code in (500, 502, 503) and self.world.excused(model, begin):
+        if code in (500, 502, 503) and self.world.excused(model, begin, json.loads(body)["error"]):
             self.world.count(f"{what.partition(' ')[0]} {code} after a kill")
         elif code == 409 and b"pinned" in body:
             self.world.count("pinned out")
@@ -80,7 +92,7 @@ class Client(threading.Thread):
             for choice in data.get("choices", []):
                 said += spoken(choice["delta"])
         if error is not None:
-            if done or not self.world.excused(ask.model, begin) and "pinned" not in json.dumps(error):
+            if done or not self.world.excused(ask.model, begin, error) and "pinned" not in json.dumps(error):
                 self.world.fail(f"stream of {ask}: {error} (done: {done})")
             self.world.count("streams with a framed error")
         elif not done:

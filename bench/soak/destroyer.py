@@ -71,11 +71,19 @@ def kill(world, type, choices):
 
 def destroy(world, seed):
     """Every now and then kills a process or changes a setting."""
-    choices, bag = random.Random(seed), []
+    try:
+        destroy_at_random(world, random.Random(seed))
+        settings(world, {"max_loaded_models": "llm=3", "swap_patience": "2s"})
+    except OSError as error:
+        world.fail(f"health or settings: {type(error).__name__}: {error}")
+
+
+def destroy_at_random(world, choices):
+    bag = []
     while not world.ended.wait(choices.uniform(0.2, 3)):
         if choices.random() < 0.5:
             bag = bag or choices.sample(BAG, len(BAG))
             kill(world, bag.pop(), choices)
         else:
-            settings(world, choices.choice(({"max_loaded_models": f"llm={choices.randint(1, 3)}"}, {"swap_patience": choices.choice(("0s", "200ms", "2s"))})))
-    settings(world, {"max_loaded_models": "llm=3", "swap_patience": "2s"})
+            limits, patience = f"llm={choices.randint(1, 3)}", choices.choice(("0s", "200ms", "2s"))
+            settings(world, choices.choice(({"max_loaded_models": limits}, {"swap_patience": patience})))

@@ -45,10 +45,9 @@ class Holdings:
 
     def left_behind(self, before):
         """What is wrong with it, compared with that at the beginning."""
-        return [what for what, wrong in (("descriptors", self.descriptors > before.descriptors + SPARE_DESCRIPTORS),
-                                         ("processes", self.processes > IDLE),
-                                         ("files", self.files > before.files + IDLE),
-                                         ("memory", self.memory > before.memory + SPARE_MEMORY)) if wrong]
+        checks = {"descriptors": self.descriptors <= before.descriptors + SPARE_DESCRIPTORS, "processes": self.processes <= IDLE,
+                  "files": self.files <= before.files + IDLE, "memory": self.memory <= before.memory + SPARE_MEMORY}
+        return [f"{what} left behind" for what, good in checks.items() if not good]
 
     def __str__(self):
         return f"{self.descriptors} descriptors, {self.memory:.1f} MiB, {self.processes} processes, {self.files} files"

@@ -13,9 +13,12 @@ ASKED = 3  # chats that each model is sure about
 # At each token of an answer the best one is ahead of the next by so much: what is computed beside others is rounded
 # otherwise, and a model made of random numbers is often of two minds.
 SURE = 0.02
+PATIENCE = 180  # seconds, after which a request counts as lost: transcriptions wait for each other, on a busy machine
 # A request that was under way within so many seconds of a kill of its model may end with an error: the first replay may
 # have met the next kill, and a model whose loads fail twice cools down for ten seconds.
 AFTERMATH = 15
+# One that is killed again and again under requests cools down for longer, and a request that was there each time is refused.
+COOLING, COOLING_CODES = 300, ("model_cooling_down", "request_ended_backend")
 
 # Each is of requests that are answered, and of processes that are killed.
 KINDS = ("chat", "picture", "embedding", "reranking", "image", "speech", "transcription")
@@ -53,18 +56,28 @@ class World:
             self.failures.append(what)
         report.note(f"WRONG: {what}")
 
-    def excused(self, model, begin):
+    def excused(self, model, begin, error=None):
+        """Whether kills explain that a request which began then had no answer. `error`: the one that it got instead."""
         with self._lock:
-            # A process that speaks is that of one request: its kill explains the end of one that was under way.
             if model == SPEAKER:
-                explained = next((moment for moment in self.kills[model] if moment > begin), None)
-                if explained is not None:
-                    self.kills[model].remove(explained)
-                return explained is not None
+                return self._speech_excused(begin)
+            if error and error["code"] in COOLING_CODES:
+                return len([moment for moment in self.kills[model] if moment > begin - COOLING]) > 1
             return any(moment > begin - AFTERMATH for moment in self.kills[model])
 
+    def _speech_excused(self, begin):
+        """A process that speaks is that of one request: its kill explains the end of one that was under way."""
+        for moment in self.kills[SPEAKER]:
+            if moment > begin:
+                self.kills[SPEAKER].remove(moment)
+                return True
+        return False
+
+    def server_ended(self):
+        return self.server.process.child.poll() is not None
+
     def connection(self):
-        return client.Connection(self.server.port, timeout=60)
+        return client.Connection(self.server.port, timeout=PATIENCE)
 
     def learn(self):
         """Asks everything once, alone."""
