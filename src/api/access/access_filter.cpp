@@ -47,7 +47,7 @@ bool acts(std::string_view path) { return path == "/unload" || path.starts_with(
 // A page of a client that shows an image by its URL (api/images).
 bool shows_image(const http::RequestHead& head) {
   constexpr std::string_view kFiles = "images/files/";
-  const auto is_image = [path = head.path()](std::string_view prefix) {
+  const auto is_image = [&, path = head.path()](std::string_view prefix) {
     return path.starts_with(prefix) && path.substr(prefix.size()).starts_with(kFiles);
   };
   return head.method == "GET" && head.headers.get("Sec-Fetch-Dest") == "image" &&
