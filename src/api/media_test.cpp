@@ -158,6 +158,17 @@ TEST_F(MediaTest, APictureThatCannotBeFetchedIsAnError) {
   expect_untouched();
 }
 
+TEST_F(MediaTest, FetchedPicturesHaveALimitInAll) {
+  context.filters.fetch_picture = [](std::string, std::uint64_t) {
+    std::string file("\x89PNG\r\n\x1a\n", 8);
+    file.resize(13u << 20);
+    return given(std::move(file));
+  };
+  EXPECT_EQ(refusal(chat("see", at_url("http://example.com/a") + "," + at_url("http://example.com/b"))),
+            "'messages[0].content[1].image_url.url' cannot be fetched: the fetched pictures of a request may have "
+            "25165824 bytes in all, and it has 13631488 (\"http://example.com/b\"): send the picture as a data URL");
+}
+
 TEST_F(MediaTest, AUrlInATextBecomesAnObject) {
   have("see");
   EXPECT_EQ(forwarded("/v1/chat/completions",

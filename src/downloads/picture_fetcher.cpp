@@ -1,5 +1,6 @@
 #include "downloads/picture_fetcher.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -23,7 +24,10 @@ CurlOptions picture_options(std::string user_agent) {
   options.user_agent = std::move(user_agent);
   options.proxy = "";
   options.max_redirects = 3;
-  options.may_connect = [](const boost::asio::ip::address& address) { return is_public(address); };
+  options.may_connect = [](const boost::asio::ip::address& address) {
+    return is_public(address) &&
+           std::ranges::none_of(local_networks(), [&](const LocalNetwork& network) { return is_in(address, network); });
+  };
   return options;
 }
 

@@ -67,6 +67,8 @@ Limits prevent that one request blocks a model for others. In addition to the ta
 |---|---|
 | a message | 1,024 parts, 256 tool calls |
 | pictures and sounds of a request | 32, of 20 MiB each |
+| a sound | 0.1 s to 20 minutes |
+| pictures and sounds of all requests of a model under way | 2 GiB as the model takes them, shared by clients; one request may exceed it |
 | tools | 512 KiB in all, 128 optional parameters each |
 | a schema | 4,096 parts, 32 levels, 512 properties in one object, 2,048 values in its lists, 256 different `$ref`s |
 | a prompt with more bytes than the context can hold | rejected without tokenizing |
