@@ -149,7 +149,7 @@ void EncoderThread::run() {
     waiting_.pop_front();
     std::shared_ptr<const MediaPiece> piece = next.piece.lock();
     if (!piece) {
-      for (auto& call : when_encoded_) call();  // a session that waits for an equal piece orders its own
+      for (auto& call : when_encoded_) call();  // a session that waits for the same piece orders its own
       continue;
     }
     running_ = &next.id;

@@ -52,7 +52,7 @@ TEST(EncoderThreadTest, AnEqualPieceIsEncodedOnce) {
 }
 
 #ifdef __linux__
-TEST(EncoderThreadTest, StepsBackFromTheEngineWhateverItsPriority) {
+TEST(EncoderThreadTest, HasALowerPriorityThanTheEngine) {
   std::atomic<int> encoding = 0;
   std::thread([&] {
     ASSERT_NE(::nice(10), -1);  // of this thread, which can't take it back
@@ -85,7 +85,7 @@ TEST(EncoderThreadTest, AFailureIsReportedOnceAndTriedAgain) {
   EXPECT_EQ(encoder.stats().failures, 1u);
 }
 
-TEST(EncoderThreadTest, AFailureThatNobodyWaitedForIsForgotten) {
+TEST(EncoderThreadTest, AFailureThatNoSessionWaitedForIsForgotten) {
   std::promise<void> begun, go_on;
   auto may = go_on.get_future();
   std::atomic<int> calls = 0;
@@ -105,10 +105,10 @@ TEST(EncoderThreadTest, AFailureThatNobodyWaitedForIsForgotten) {
 }
 
 // Both have the piece, and the one that the encoder holds goes.
-TEST(EncoderThreadTest, WhoWaitsForAnEqualPieceIsCalledWhenThatGoes) {
+TEST(EncoderThreadTest, ASessionThatWaitsForTheSamePieceIsCalledWhenTheFirstOneEnds) {
   std::promise<void> begun, go_on;
   auto may = go_on.get_future();
-  std::atomic<int> calls = 0, told = 0;
+  std::atomic<int> calls = 0, calls_made = 0;
   EncoderThread encoder(
       [&](const MediaPiece&) -> Result<MediaRows> {
         if (++calls == 1) {
@@ -118,7 +118,7 @@ TEST(EncoderThreadTest, WhoWaitsForAnEqualPieceIsCalledWhenThatGoes) {
         return std::make_shared<std::vector<float>>(4);
       },
       1 << 20);
-  encoder.when_encoded([&] { ++told; });
+  encoder.when_encoded([&] { ++calls_made; });
   const auto busy = piece_of("busy"), second = piece_of("b");
   encoder.find(busy);
   begun.get_future().wait();
@@ -128,7 +128,7 @@ TEST(EncoderThreadTest, WhoWaitsForAnEqualPieceIsCalledWhenThatGoes) {
     encoder.find(second);
   }
   go_on.set_value();
-  while (told < 2) std::this_thread::yield();
+  while (calls_made < 2) std::this_thread::yield();
   EXPECT_TRUE(wait_for(encoder, second).rows);
 }
 
