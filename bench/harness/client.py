@@ -41,8 +41,8 @@ class Connection:
         self.close()
         self._open()
 
-    def send(self, method, path, body=b""):
-        head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    def send(self, method, path, body=b"", content_type="application/json"):
+        head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n"
         self.socket.sendall(head.encode() + body)
 
     def read_head(self):

@@ -32,13 +32,22 @@ def answer_tokens(text):
     return [LETTERS.start + ord(letter) - ord("A") for letter in text]
 
 
+def _streamed(tokens, temperature, letters):
+    body = {"model": "bench", "max_tokens": tokens, "temperature": temperature, "seed": 1, "ignore_eos": True,
+            "stream": True, "stream_options": {"include_usage": True}}
+    if letters:
+        body["logit_bias"] = [[token, 100] for token in LETTERS]
+    return body
+
+
 def completion(prompt, tokens, temperature=1, letters=True):
     """A streamed answer of exactly so many tokens.
 
     With `letters` it is made of capital letters: each token is then a piece of text at once (others may be half a
     character), so that every step is seen, and text and tokens say the same."""
-    body = {"model": "bench", "prompt": prompt, "max_tokens": tokens, "temperature": temperature, "seed": 1, "ignore_eos": True,
-            "stream": True, "stream_options": {"include_usage": True}}
-    if letters:
-        body["logit_bias"] = [[token, 100] for token in LETTERS]
-    return body
+    return {"prompt": prompt, **_streamed(tokens, temperature, letters)}
+
+
+def chat(messages, tokens):
+    """The same of a chat; its path is `server.path("chat")`."""
+    return {"messages": messages, **_streamed(tokens, temperature=1, letters=True)}

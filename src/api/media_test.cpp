@@ -147,15 +147,28 @@ TEST_F(MediaTest, FetchedPicturesReplaceTheirUrls) {
 }
 
 TEST_F(MediaTest, APictureThatCannotBeFetchedIsAnError) {
-  Result<std::string> answer = fail(downloads::errc::unreachable, "its host has no public address");
+  Result<std::string> answer =
+      fail(downloads::errc::unreachable, "its host has no public address outside of this server's networks");
   context.filters.fetch_picture = [&answer](std::string, std::uint64_t) { return given(answer); };
   const std::string place = "'messages[0].content[0].image_url.url' cannot be fetched: ";
   const std::string advice = " (\"http://inside/a\"): send the picture as a data URL";
-  EXPECT_EQ(refusal(chat("see", at_url("http://inside/a"))), place + "its host has no public address" + advice);
+  EXPECT_EQ(refusal(chat("see", at_url("http://inside/a"))),
+            place + "its host has no public address outside of this server's networks" + advice);
   answer = std::string("<html>");
   EXPECT_EQ(refusal(chat("see", at_url("http://inside/a"))), place + "it is no PNG, JPEG, WebP or GIF" + advice);
   EXPECT_EQ(post("/v1/chat/completions", chat("see", at_url("http://inside/a"))).error("code"), "picture_not_fetched");
   expect_untouched();
+}
+
+TEST_F(MediaTest, FetchedPicturesHaveALimitInAll) {
+  context.filters.fetch_picture = [](std::string, std::uint64_t) {
+    std::string file("\x89PNG\r\n\x1a\n", 8);
+    file.resize(13u << 20);
+    return given(std::move(file));
+  };
+  EXPECT_EQ(refusal(chat("see", at_url("http://example.com/a") + "," + at_url("http://example.com/b"))),
+            "'messages[0].content[1].image_url.url' cannot be fetched: the fetched pictures of a request may have "
+            "25165824 bytes in all, and it has 13631488 (\"http://example.com/b\"): send the picture as a data URL");
 }
 
 TEST_F(MediaTest, AUrlInATextBecomesAnObject) {

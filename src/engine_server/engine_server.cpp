@@ -59,6 +59,7 @@ EngineServer::Impl::Impl(engine::InferenceEngine& the_service, async::Timers& th
                         : fail(errc::invalid_template, "this model has no chat template")),
       routes(make_routes()),
       shares(options.max_answers),
+      media_shares(options.max_media_bytes, engine::ClientQuota::First::enters),
       prompt_tokens(the_service),
       preparation(the_pool, options.preparation) {}
 
@@ -127,6 +128,17 @@ Result<engine::ClientQuota::Held> EngineServer::Impl::enter(const std::string& c
                          "{} in all): request fewer at a time, or retry",
                          shares.held(client), answers, options.max_answers));
   full.retry_after = shares.until_free(client);
+  return std::unexpected(std::move(full));
+}
+
+Result<engine::ClientQuota::Held> EngineServer::Impl::enter_media(const std::string& client, std::uint64_t bytes) {
+  auto held = media_shares.enter(client, bytes);
+  if (held) return held;
+  Error full(make_error_code(engine::errc::queue_full),
+             fmt::format("the pictures and sounds of this client's requests take {} MiB and this one's {} more (limit "
+                         "{} in all), but other clients wait too: send fewer at a time, or retry",
+                         media_shares.held(client) >> 20, bytes >> 20, options.max_media_bytes >> 20));
+  full.retry_after = media_shares.until_free(client);
   return std::unexpected(std::move(full));
 }
 

@@ -39,7 +39,10 @@ struct EngineServerOptions {
   std::uint64_t heavy_bytes = 64 * 1024;  // larger bodies use separate threads
   PreparationLimits preparation = {};
   std::uint32_t max_answers = 1024 + 16;  // running at a time, over all workers; with a quota per client
-  RequestDone request_done;               // called on the connection's loop, for every finished inference request
+  // Of pictures and sounds of all running and waiting requests, as the projector takes them, and of their embeddings;
+  // with a quota per client. One request may exceed it.
+  std::uint64_t max_media_bytes = 2ull << 30;
+  RequestDone request_done;  // called on the connection's loop, for every finished inference request
   // Called there when a request is prepared and its generation starts.
   std::function<void(const RequestId&)> prepared = [](const RequestId&) {};
 };

@@ -129,8 +129,11 @@ struct EngineServer::Impl {
 
   // Reserves the answers of a request, or returns queue_full.
   Result<engine::ClientQuota::Held> enter(const std::string& client, std::uint64_t answers);
+  // The same for the memory of the pictures and sounds in a prompt.
+  Result<engine::ClientQuota::Held> enter_media(const std::string& client, std::uint64_t bytes);
 
   engine::ClientQuota shares;
+  engine::ClientQuota media_shares;
   PromptTokens prompt_tokens;
   Preparation preparation;  // ends before what its jobs use
 };

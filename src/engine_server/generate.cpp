@@ -184,6 +184,12 @@ async::Task<Response> EngineServer::Impl::chat(http::Request request) {
     if (!share) return std::unexpected(std::move(share.error()));
     auto prepared = prepare_chat(prompt_tokens, **chat_template, asked, stop);
     if (!prepared) return std::unexpected(std::move(prepared.error()));
+    if (!prepared->media.empty()) {
+      auto room = enter_media(client, engine::memory_of(prepared->media));
+      if (!room) return std::unexpected(std::move(room.error()));
+      share = std::make_shared<const std::pair<engine::ClientQuota::Held, engine::ClientQuota::Held>>(std::move(*share),
+                                                                                                      std::move(*room));
+    }
     std::vector<Prepared> prompts;
     prompts.push_back(std::move(*prepared));
     return begin(timers, alive, std::move(asked), std::move(prompts), {client, background, std::move(*share)}, stop);

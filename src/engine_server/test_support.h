@@ -95,9 +95,9 @@ class Fixture {
                    engine::Toggle flash_attention = engine::Toggle::automatic,
                    const engine::SpeculativeOptions& speculative = {})
       : Fixture(load(model, n_ctx, flash_attention, speculative), model) {}
-  explicit Fixture(std::unique_ptr<engine::InferenceEngine> loaded, const std::string& name = "model")
+  explicit Fixture(std::unique_ptr<engine::InferenceEngine> loaded, const std::string& name = "model",
+                   EngineServerOptions options = {})
       : service(std::move(loaded)) {
-    EngineServerOptions options;
     options.model_name = name;
     options.request_done = [this](const RequestRecord& record) { records.push_back(record); };
     server = std::make_unique<EngineServer>(*service, timers, pool, std::move(options));

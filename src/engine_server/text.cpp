@@ -131,18 +131,16 @@ async::Task<Response> EngineServer::Impl::chat_tokens(http::Request request) {
   auto body = co_await request.body.read_all(options.max_body_bytes);
   if (!body) co_return error_response(body.error());
   auto client = client_of(request);
-  auto work = [this](const std::string& text, const CancelToken& stop) -> Result<std::string> {
-    auto asked = protocol::parse_chat_request(text);
-    if (!asked) return std::unexpected(asked.error());
-    if (asked->text_bytes > kMaxCounted) {
+  auto work = [this](protocol::ChatRequest asked, const CancelToken& stop) -> Result<std::string> {
+    if (asked.text_bytes > kMaxCounted) {
       return fail(protocol::errc::bad_value,
                   fmt::format("'messages' have {} bytes of text, at most {} are allowed: count them in parts",
-                              asked->text_bytes, kMaxCounted),
+                              asked.text_bytes, kMaxCounted),
                   "messages");
     }
-    const auto files = take_media(*asked, service.facts(), media_marker());
+    const auto files = take_media(asked, service.facts(), media_marker());
     if (!files) return std::unexpected(files.error());
-    const auto chat = (*chat_template)->render(*asked);
+    const auto chat = (*chat_template)->render(asked);
     if (!chat) return std::unexpected(chat.error());
     const auto tokens = count(prompt_tokens, chat->prompt, *files, stop);
     if (!tokens) return std::unexpected(tokens.error());
@@ -151,7 +149,8 @@ async::Task<Response> EngineServer::Impl::chat_tokens(http::Request request) {
     out.begin_object().field("object", "response.input_tokens").field("input_tokens", *tokens).end_object();
     return answer;
   };
-  auto answer = co_await parse(std::move(*body), std::move(client), Parsing::heavy, std::move(work));
+  auto answer = co_await make_ready<protocol::ChatRequest>(std::move(*body), std::move(client),
+                                                           protocol::parse_chat_request, std::move(work));
   if (!answer) co_return error_response(answer.error());
   co_return Response::json(200, std::move(*answer));
 }

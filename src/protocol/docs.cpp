@@ -44,8 +44,8 @@ do. Each API has its own form of a picture; they may stand between texts, also i
 
 Pictures are PNG, JPEG, WebP or GIF (its first frame); the bytes decide, not the named type. `detail` has no effect. A request has at most 32
 pictures and sounds of 20 MiB each, and all of its body counts for `max_body_bytes` (32 MiB; base64 adds a third). URLs of the web are rejected
-unless the setting `fetch_images` is on: then the server downloads them, without a proxy, from public addresses only, at most 24 MiB for a
-request in 30 seconds.
+unless the setting `fetch_images` is on: then the server downloads them, without a proxy, from public addresses outside of its own networks only,
+at most 24 MiB for a request in 30 seconds.
 
 These fields of llama-server have no effect:
 
@@ -67,6 +67,8 @@ Limits prevent that one request blocks a model for others. In addition to the ta
 |---|---|
 | a message | 1,024 parts, 256 tool calls |
 | pictures and sounds of a request | 32, of 20 MiB each |
+| a sound | 0.1 s to 20 minutes |
+| pictures and sounds of all running and waiting requests of a model | 2 GiB in the form that the projector takes, shared by clients; one request may exceed it |
 | tools | 512 KiB in all, 128 optional parameters each |
 | a schema | 4,096 parts, 32 levels, 512 properties in one object, 2,048 values in its lists, 256 different `$ref`s |
 | a prompt with more bytes than the context can hold | rejected without tokenizing |

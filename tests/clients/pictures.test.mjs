@@ -93,7 +93,7 @@ external("with fetch_images, no picture comes from this machine", async (externa
   const { openai } = clients(server);
   for (const host of ["127.0.0.1", "localhost", "[::1]", "2130706433"]) {
     const image_url = { url: `http://${host}:${new URL(server.url).port}/` };
-    await assert.rejects(openai.chat.completions.create({ model: "m", messages: [{ role: "user", content: [{ type: "image_url", image_url }] }] }), /cannot be fetched: its host has no public address/);
+    await assert.rejects(openai.chat.completions.create({ model: "m", messages: [{ role: "user", content: [{ type: "image_url", image_url }] }] }), /cannot be fetched: its host has no public address outside of this server's networks/);
   }
   assert.deepEqual(await server.loaded(), []);
 });

@@ -136,6 +136,21 @@ std::vector<Recipe> real_sized_models() {
           qwen("bench-0.5b-q4_0", qwen_half_billion(), "Bench 0.5B Q4_0", GGML_TYPE_Q4_0)};
 }
 
+// The projector of a vision model of that size, as CLIP's of LLaVA but with 86 million weights: 576 embeddings of any
+// picture.
+std::vector<Recipe> real_sized_projectors() {
+  const ProjectorShape shape{.projected = qwen_half_billion().width,
+                             .width = 768,
+                             .heads = 12,
+                             .ffn = 3072,
+                             .layers = 12,
+                             .matrices = GGML_TYPE_F16,
+                             .picture = 336};
+  return {{.name = "mmproj-bench-0.5b", .type = "projector", .make = [=](const Sources& from) {
+             return make_llava_projector("mmproj-bench-0.5b", "Bench 0.5B Projector", shape, from.seed);
+           }}};
+}
+
 // Enough work for a GPU.
 std::vector<Recipe> large_models() {
   return {qwen("bench-7b-q8_0", qwen_seven_billion(), "Bench 7B Q8_0", GGML_TYPE_Q8_0)};
@@ -208,6 +223,7 @@ std::vector<Recipe> vision_models() {
 
 std::vector<Recipe> recipes(Set set) {
   if (set == Set::real) return real_sized_models();
+  if (set == Set::real_projectors) return real_sized_projectors();
   if (set == Set::large) return large_models();
   if (set == Set::pretokenizers) return pretokenizer_models();
   if (set == Set::quantised) return quantised_models();

@@ -10,10 +10,10 @@
 
 namespace corral::test_models {
 
-// The small ones; those of real size, for benchmarks, and a large one, for GPUs; those that are nearly all weights, for
-// memory that is scarce; those with pre-tokenizers that take much stack or time for some texts; those that take
-// pictures.
-enum class Set : std::uint8_t { small, real, large, weighty, quantised, pretokenizers, vision };
+// The small ones; those of real size, for benchmarks, their projector for pictures, and a large one, for GPUs; those
+// that are nearly all weights, for memory that is scarce; those with pre-tokenizers that take much stack or time for
+// some texts; those that take pictures.
+enum class Set : std::uint8_t { small, real, real_projectors, large, weighty, quantised, pretokenizers, vision };
 
 struct Options {
   std::filesystem::path out{};           // created if need be; files of other names in it stay as they are

@@ -14,8 +14,10 @@ int main(int argc, char** argv) {
   app.add_option("--seed", options.seed, "Seed of all random weights")->capture_default_str();
   app.add_option("--vocabularies", options.vocabularies, "Folder with llama.cpp's ggml-vocab-*.gguf")
       ->capture_default_str();
-  bool bench = false, large = false, weighty = false, quantised = false, pretokenizers = false, vision = false;
+  bool bench = false, bench_vision = false, large = false, weighty = false, quantised = false, pretokenizers = false,
+       vision = false;
   app.add_flag("--bench", bench, "The 0.5B-shaped models for benchmarks instead of the small ones");
+  app.add_flag("--bench-vision", bench_vision, "The projector that makes them take pictures");
   app.add_flag("--bench-7b", large, "A 7B-shaped model of 8 GB, for benchmarks of GPUs");
   app.add_flag("--weighty", weighty, "Models of some hundred MB that are nearly all weights, for splits");
   app.add_flag("--quantised", quantised, "Models of some MB in Q8_0 and Q4_0");
@@ -24,6 +26,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   using corral::test_models::Set;
   options.set = bench           ? Set::real
+                : bench_vision  ? Set::real_projectors
                 : large         ? Set::large
                 : weighty       ? Set::weighty
                 : quantised     ? Set::quantised

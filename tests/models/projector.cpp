@@ -13,9 +13,14 @@ struct Patches {
   std::uint32_t count() const { return (picture / side) * (picture / side); }
 };
 
+// `least`: of a shape that names no size.
+Patches patches_of(const ProjectorShape& shape, const Patches& least) {
+  return {.picture = shape.picture > 0 ? shape.picture : least.picture, .side = least.side};
+}
+
 void describe_projector(Metadata& metadata, const std::string& title, const ProjectorShape& shape,
                         const Patches& patches, const char* kind) {
-  describe_model(metadata, "clip", title, FileType::kF32);
+  describe_model(metadata, "clip", title, file_type(shape.matrices));
   metadata.set("general.type", "mmproj");
   metadata.set("clip.has_vision_encoder", true);
   metadata.set("clip.projector_type", kind);
@@ -52,16 +57,15 @@ void add_places(std::vector<Tensor>& out, const Weights& weights, const Projecto
 
 // What all have.
 void add_blocks(std::vector<Tensor>& out, const Weights& weights, const ProjectorShape& shape) {
-  constexpr ggml_type kType = GGML_TYPE_F32;
   const std::int64_t width = shape.width, ffn = shape.ffn;
   for (std::uint32_t layer = 0; layer < shape.layers; ++layer) {
     const auto part = [layer](const char* name) { return fmt::format("v.blk.{}.{}", layer, name); };
     add_norm(out, part("ln1"), width);
     for (const char* matrix : {"attn_q.weight", "attn_k.weight", "attn_v.weight", "attn_out.weight"})
-      out.push_back(weights.projection(part(matrix), kType, {width, width}, 1.0F));
+      out.push_back(weights.projection(part(matrix), shape.matrices, {width, width}, 1.0F));
     add_norm(out, part("ln2"), width);
-    out.push_back(weights.projection(part("ffn_up.weight"), kType, {width, ffn}, 1.0F));
-    out.push_back(weights.projection(part("ffn_down.weight"), kType, {ffn, width}, 1.0F));
+    out.push_back(weights.projection(part("ffn_up.weight"), shape.matrices, {width, ffn}, 1.0F));
+    out.push_back(weights.projection(part("ffn_down.weight"), shape.matrices, {ffn, width}, 1.0F));
   }
   add_norm(out, "v.post_ln", width);
 }
@@ -70,9 +74,9 @@ void add_blocks(std::vector<Tensor>& out, const Weights& weights, const Projecto
 void add_projection(std::vector<Tensor>& out, const Weights& weights, const ProjectorShape& shape, std::int64_t width) {
   constexpr float kAfterGelu = 1.6F;
   const std::int64_t projected = shape.projected;
-  out.push_back(weights.projection("mm.0.weight", GGML_TYPE_F32, {width, projected}, 1.0F));
+  out.push_back(weights.projection("mm.0.weight", shape.matrices, {width, projected}, 1.0F));
   out.push_back(Weights::fixed("mm.0.bias", {projected}, 0.0F));
-  out.push_back(weights.projection("mm.2.weight", GGML_TYPE_F32, {projected, projected}, kAfterGelu));
+  out.push_back(weights.projection("mm.2.weight", shape.matrices, {projected, projected}, kAfterGelu));
   out.push_back(Weights::fixed("mm.2.bias", {projected}, 0.0F));
 }
 
@@ -80,12 +84,12 @@ void add_projection(std::vector<Tensor>& out, const Weights& weights, const Proj
 
 Model make_llava_projector(const std::string& name, const std::string& title, const ProjectorShape& shape,
                            std::uint64_t seed) {
-  constexpr Patches kPatches{.picture = 56, .side = 14};
+  const Patches patches = patches_of(shape, {.picture = 56, .side = 14});
   const Weights weights(seed, name);
   Model model;
-  describe_projector(model.metadata, title, shape, kPatches, "mlp");
-  add_patches(model.tensors, weights, kPatchWeights, shape, kPatches);
-  add_places(model.tensors, weights, shape, kPatches);
+  describe_projector(model.metadata, title, shape, patches, "mlp");
+  add_patches(model.tensors, weights, kPatchWeights, shape, patches);
+  add_places(model.tensors, weights, shape, patches);
   add_blocks(model.tensors, weights, shape);
   add_projection(model.tensors, weights, shape, shape.width);
   return model;
@@ -93,14 +97,14 @@ Model make_llava_projector(const std::string& name, const std::string& title, co
 
 Model make_gemma3_projector(const std::string& name, const std::string& title, const ProjectorShape& shape,
                             std::uint64_t seed) {
-  constexpr Patches kPatches{.picture = 64, .side = 8};
+  const Patches patches = patches_of(shape, {.picture = 64, .side = 8});
   const Weights weights(seed, name);
   const std::int64_t width = shape.width, projected = shape.projected;
   Model model;
-  describe_projector(model.metadata, title, shape, kPatches, "gemma3");
+  describe_projector(model.metadata, title, shape, patches, "gemma3");
   model.metadata.set("clip.vision.projector.scale_factor", std::uint32_t{2});
-  add_patches(model.tensors, weights, kPatchWeights, shape, kPatches);
-  add_places(model.tensors, weights, shape, kPatches);
+  add_patches(model.tensors, weights, kPatchWeights, shape, patches);
+  add_places(model.tensors, weights, shape, patches);
   add_blocks(model.tensors, weights, shape);
   model.tensors.push_back(Weights::fixed("mm.soft_emb_norm.weight", {width}, 1.0F));
   const float deviation = 1.0F / std::sqrt(static_cast<float>(width));
@@ -110,15 +114,15 @@ Model make_gemma3_projector(const std::string& name, const std::string& title, c
 
 Model make_qwen2vl_projector(const std::string& name, const std::string& title, const ProjectorShape& shape,
                              std::uint64_t seed) {
-  constexpr Patches kPatches{.picture = 64, .side = 8};
+  const Patches patches = patches_of(shape, {.picture = 64, .side = 8});
   constexpr std::int64_t kMerged = 4;
   const Weights weights(seed, name);
   const std::int64_t width = shape.width;
   Model model;
-  describe_projector(model.metadata, title, shape, kPatches, "qwen2vl_merger");
+  describe_projector(model.metadata, title, shape, patches, "qwen2vl_merger");
   // The second matrix is for the second frame of a video; a picture is both frames.
   for (const char* weight : {kPatchWeights, "v.patch_embd.weight.1"})
-    add_patches(model.tensors, weights, weight, shape, kPatches);
+    add_patches(model.tensors, weights, weight, shape, patches);
   add_blocks(model.tensors, weights, shape);
   for (std::uint32_t layer = 0; layer < shape.layers; ++layer) {
     for (const char* part : {"attn_q", "attn_k", "attn_v"})

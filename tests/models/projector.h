@@ -15,8 +15,10 @@ struct ProjectorShape {
   std::uint32_t heads = 2;
   std::uint32_t ffn = 64;
   std::uint32_t layers = 2;
+  ggml_type matrices = GGML_TYPE_F32;
+  std::uint32_t picture = 0;  // pixels of a side; 0: 56 of LLaVA's, 64 of the others
 };
-// Of any picture, or of one of 64 x 64 pixels.
+// Of any picture, or of one of 64 x 64 pixels, with the sizes above.
 inline constexpr std::uint32_t kPictureTokens = 16;
 
 // LLaVA's: each patch of 14 x 14 pixels becomes an embedding. They see each other as tokens do, from first to last.

@@ -58,6 +58,7 @@ function generated(asked) {
     const { width, height, format, n, ...got } = asked;
     for (let i = 0; i < n; ++i) {
       while (existsSync(behaviour().hold)) await sleep(5);
+      if (behaviour().pause) await sleep(behaviour().pause);
       const text = JSON.stringify({ ...got, seed: asked.seed + i, words });
       images.push({ b64_json: kFormats[format](width, height, text).toString("base64") });
     }

@@ -9,6 +9,7 @@
 #include "api/base/errors.h"
 #include "config/options/origins.h"
 #include "dialects/error_filter.h"
+#include "dialects/paths.h"
 #include "http/passing.h"
 
 namespace corral::api {
@@ -45,8 +46,12 @@ bool acts(std::string_view path) { return path == "/unload" || path.starts_with(
 
 // A page of a client that shows an image by its URL (api/images).
 bool shows_image(const http::RequestHead& head) {
-  return head.method == "GET" && head.path().find("/images/files/") != std::string_view::npos &&
-         head.headers.get("Sec-Fetch-Dest") == "image";
+  constexpr std::string_view kFiles = "images/files/";
+  const auto is_image = [&, path = head.path()](std::string_view prefix) {
+    return path.starts_with(prefix) && path.substr(prefix.size()).starts_with(kFiles);
+  };
+  return head.method == "GET" && head.headers.get("Sec-Fetch-Dest") == "image" &&
+         std::ranges::any_of(dialects::kCorePrefixes, is_image);
 }
 
 Page page_of(const http::Request& request, const AccessOptions& options) {

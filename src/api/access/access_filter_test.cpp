@@ -241,6 +241,8 @@ TEST_F(AccessTest, PagesOfOtherSitesShowImagesThatWereMadeHere) {
   EXPECT_EQ(ask(shown, "GET", {}, "/v1/images/files/x.png"), 200u);
   EXPECT_EQ(ask(shown, "GET", {}, "/v1/images/generations"), 403u);
   EXPECT_EQ(ask(shown, "POST", {}, "/v1/images/files/x.png"), 403u);
+  for (const auto* path : {"/upstream/m/images/files/x.png", "/upstream/images/files/x.png", "/x/v1/images/files/y"})
+    EXPECT_EQ(ask(shown, "GET", {}, path), 403u) << path;
   EXPECT_EQ(ask({{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Dest", "script"}}, "GET", {}, "/v1/images/files/x.png"),
             403u);
 }

@@ -164,12 +164,16 @@ async::Task<Result<Pictures>> fetched(FilterContext& context, std::shared_ptr<st
     if (timers.now() >= end)
       co_return not_fetched(picture,
                             fmt::format("all pictures together take longer than {} s", kMaxFetchTime.count() / 1000));
-    auto getting = context.fetch_picture(picture.url, std::min<std::uint64_t>(protocol::kMaxMediaBytes, left));
+    auto getting = context.fetch_picture(picture.url, protocol::kMaxMediaBytes);
     auto bytes = co_await std::move(getting);
     if (!bytes) co_return not_fetched(picture, bytes.error().message);
     const auto type = protocol::picture_type(*bytes);
     if (type.empty()) co_return not_fetched(picture, "it is no PNG, JPEG, WebP or GIF");
-    left -= std::min<std::uint64_t>(left, bytes->size());
+    if (bytes->size() > left)
+      co_return not_fetched(picture, fmt::format("the fetched pictures of a request may have {} bytes in all, and it "
+                                                 "has {}",
+                                                 kMaxFetched, bytes->size()));
+    left -= bytes->size();
     pictures.push_back({type, std::move(*bytes)});
   }
   co_return pictures;

@@ -137,7 +137,8 @@ const std::array kOptions = {
            .field = &S::fetch_images,
            .fallback = "false",
            .help = "Pictures in requests may be http or https URLs, which the server downloads: from public addresses "
-                   "only, 20 MiB, 10 s and 3 redirects each. Otherwise pictures must be in the request."},
+                   "outside of its own networks only, 20 MiB, 10 s and 3 redirects each. Otherwise pictures must be in "
+                   "the request."},
     Option{.key = "max_connections",
            .group = Group::access,
            .field = &S::max_connections,

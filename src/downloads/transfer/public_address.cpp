@@ -2,7 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
+#include <cstring>
+#include <memory>
+
+#include <ifaddrs.h>
+#include <netinet/in.h>
 
 namespace corral::downloads {
 namespace {
@@ -57,6 +63,46 @@ bool is_public(const ip::address_v6& address) {
 
 bool is_public(const ip::address& address) {
   return address.is_v4() ? is_public(address.to_v4()) : is_public(address.to_v6());
+}
+
+bool is_in(const ip::address& address, const LocalNetwork& network) {
+  if (address.is_v4() != network.address.is_v4()) return false;
+  const auto same = [&](const auto& one, const auto& other) {
+    for (unsigned bit = 0; bit < network.bits && bit / 8 < one.size(); ++bit) {
+      const auto mask = static_cast<unsigned char>(0x80u >> bit % 8);
+      if ((one[bit / 8] & mask) != (other[bit / 8] & mask)) return false;
+    }
+    return true;
+  };
+  return address.is_v4() ? same(address.to_v4().to_bytes(), network.address.to_v4().to_bytes())
+                         : same(address.to_v6().to_bytes(), network.address.to_v6().to_bytes());
+}
+
+std::vector<LocalNetwork> local_networks() {
+  ifaddrs* first = nullptr;
+  if (::getifaddrs(&first) != 0) return {};
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> all(first, ::freeifaddrs);
+  const auto ones = [](const auto& bytes) {
+    unsigned bits = 0;
+    for (const unsigned char byte : bytes) bits += static_cast<unsigned>(std::popcount(byte));
+    return bits;
+  };
+  std::vector<LocalNetwork> networks;
+  for (const ifaddrs* at = first; at != nullptr; at = at->ifa_next) {
+    if (at->ifa_addr == nullptr || at->ifa_netmask == nullptr) continue;
+    if (at->ifa_addr->sa_family == AF_INET) {
+      std::array<unsigned char, 4> address{}, mask{};
+      std::memcpy(address.data(), &reinterpret_cast<const sockaddr_in*>(at->ifa_addr)->sin_addr, address.size());
+      std::memcpy(mask.data(), &reinterpret_cast<const sockaddr_in*>(at->ifa_netmask)->sin_addr, mask.size());
+      networks.push_back({ip::address_v4(address), ones(mask)});
+    } else if (at->ifa_addr->sa_family == AF_INET6) {
+      std::array<unsigned char, 16> address{}, mask{};
+      std::memcpy(address.data(), &reinterpret_cast<const sockaddr_in6*>(at->ifa_addr)->sin6_addr, address.size());
+      std::memcpy(mask.data(), &reinterpret_cast<const sockaddr_in6*>(at->ifa_netmask)->sin6_addr, mask.size());
+      networks.push_back({ip::address_v6(address), ones(mask)});
+    }
+  }
+  return networks;
 }
 
 }  // namespace corral::downloads

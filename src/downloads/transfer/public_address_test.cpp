@@ -1,5 +1,7 @@
 #include "downloads/transfer/public_address.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 namespace corral::downloads {
@@ -50,6 +52,23 @@ TEST(PublicAddress, OnlyTheInternetIsPublic) {
                            "3fff:0fff::1",
                            "100::1"})
     EXPECT_FALSE(is_public(boost::asio::ip::make_address(text))) << text;
+}
+
+TEST(PublicAddress, NeighboursAreInALocalNetwork) {
+  const auto at = [](const char* text) { return boost::asio::ip::make_address(text); };
+  const LocalNetwork v4{at("203.0.112.5"), 23}, v6{at("2a02:1:2:3::5"), 64}, one{at("198.51.99.1"), 32};
+  for (const auto* text : {"203.0.112.5", "203.0.112.9", "203.0.113.200"}) EXPECT_TRUE(is_in(at(text), v4)) << text;
+  for (const auto* text : {"203.0.114.1", "203.0.111.255", "2a02:1:2:3::5"}) EXPECT_FALSE(is_in(at(text), v4)) << text;
+  for (const auto* text : {"2a02:1:2:3::1", "2a02:1:2:3:ffff::1"}) EXPECT_TRUE(is_in(at(text), v6)) << text;
+  for (const auto* text : {"2a02:1:2:4::1", "203.0.112.5"}) EXPECT_FALSE(is_in(at(text), v6)) << text;
+  EXPECT_TRUE(is_in(at("198.51.99.1"), one));
+  EXPECT_FALSE(is_in(at("198.51.99.2"), one));
+}
+
+TEST(PublicAddress, ThisMachineIsInItsNetworks) {
+  const auto networks = local_networks();
+  EXPECT_TRUE(std::ranges::any_of(
+      networks, [](const auto& network) { return is_in(boost::asio::ip::make_address("127.0.0.1"), network); }));
 }
 
 }  // namespace

@@ -27,6 +27,16 @@ std::size_t span_behind(std::span<const MediaSpan> spans, std::uint32_t position
   return static_cast<std::size_t>(found - spans.begin());
 }
 
+std::uint64_t memory_of(std::span<const MediaSpan> spans) {
+  std::uint64_t inputs = 0, largest = 0;
+  for (const MediaSpan& span : spans) {
+    const MediaSize size = span.piece->size();
+    inputs += size.input;
+    largest = std::max(largest, size.embedding);
+  }
+  return inputs + largest * std::min<std::size_t>(spans.size(), 2);
+}
+
 std::uint32_t outside_media(std::span<const MediaSpan> spans, std::uint32_t length) {
   const std::size_t i = span_behind(spans, length);
   return i < spans.size() && spans[i].begin < length ? spans[i].begin : length;

@@ -20,6 +20,12 @@ namespace corral::engine {
 // of the model's own.
 using CellPosition = std::array<std::uint32_t, 4>;
 
+// Memory of a piece in bytes.
+struct MediaSize {
+  std::uint64_t input = 0;      // of the pixels or samples, as long as the piece lives
+  std::uint64_t embedding = 0;  // of its rows
+};
+
 // A part of a picture or sound that is encoded as a whole. Immutable; the encoder adds what it needs.
 struct MediaPiece {
   MediaPiece(Sha256 hash, std::uint32_t cell_count, bool in_one_pass)
@@ -34,6 +40,8 @@ struct MediaPiece {
   virtual CellPosition position(std::uint32_t cell, std::uint32_t begin) const {
     return {begin + cell, begin + cell, begin + cell, begin + cell};
   }
+
+  virtual MediaSize size() const { return {}; }
 
   const Sha256 id;            // of the file, the place in it and the projector
   const std::uint32_t cells;  // at least 1
@@ -60,6 +68,8 @@ void append_media_tokens(const MediaPiece& piece, std::vector<Token>& to);
 //
 // The first one that ends behind `position`; spans.size(): none.
 std::size_t span_behind(std::span<const MediaSpan> spans, std::uint32_t position);
+// Memory that a session with them may take: all inputs, and the embeddings of two, because it orders one ahead.
+std::uint64_t memory_of(std::span<const MediaSpan> spans);
 // The longest beginning of at most `length` tokens that ends inside of no span.
 std::uint32_t outside_media(std::span<const MediaSpan> spans, std::uint32_t length);
 

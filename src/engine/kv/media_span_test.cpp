@@ -32,6 +32,21 @@ TEST(MediaTokens, AreThoseOfTheContentAndOfNoVocabulary) {
   EXPECT_TRUE(std::ranges::equal(pseudo_tokens_of(*piece("a picture", 7)), std::span(tokens).first(7)));
 }
 
+TEST(MediaSpans, MemoryIsThatOfAllInputsAndOfTwoEmbeddings) {
+  struct Large final : MediaPiece {
+    explicit Large(MediaSize of) : MediaPiece({}, 1, false), bytes(of) {}
+    MediaSize size() const override { return bytes; }
+    const MediaSize bytes;
+  };
+  std::vector<MediaSpan> spans;
+  EXPECT_EQ(memory_of(spans), 0u);
+  spans.push_back({.piece = std::make_shared<Large>(MediaSize{100, 7})});
+  EXPECT_EQ(memory_of(spans), 107u);
+  spans.push_back({.piece = std::make_shared<Large>(MediaSize{50, 9})});
+  spans.push_back({.piece = std::make_shared<Large>(MediaSize{1, 2})});
+  EXPECT_EQ(memory_of(spans), 151u + 18u);
+}
+
 TEST(MediaSpans, NoBeginningEndsInsideOfOne) {
   const std::vector<MediaSpan> spans = {{.begin = 5, .piece = piece("a", 10)},
                                         {.begin = 15, .piece = piece("b", 1)},

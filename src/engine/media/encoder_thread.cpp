@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "engine/values/errors.h"
@@ -18,12 +18,11 @@ namespace {
 
 // Also applies to the compute threads that this thread starts.
 constexpr int kNice = 5;
-// Failures of pieces that no session waits for any longer are not kept.
-constexpr std::size_t kMaxFailures = 64;
 
 void step_back() {
 #ifdef __linux__
-  setpriority(PRIO_PROCESS, 0, kNice);  // of this thread only; on other systems it would be that of the process
+  // Of this thread only; on other systems it would be that of the process.
+  [[maybe_unused]] const int now = ::nice(kNice);
 #endif
 }
 
@@ -83,9 +82,9 @@ EncoderThread::Found EncoderThread::find(const std::shared_ptr<const MediaPiece>
       return {.rows = std::move(rows)};
     }
     if (const auto failed = failed_.find(piece->id); failed != failed_.end()) {
-      Found found{.failure = std::move(failed->second)};
+      const Failed last = std::move(failed->second);
       failed_.erase(failed);
-      return found;
+      if (!last.piece.expired()) return {.failure = last.error};
     }
     if (closed_) return {};  // the streams end with `shutdown`
     if (running_ != nullptr && *running_ == piece->id) return {};
@@ -132,8 +131,8 @@ void EncoderThread::take(const Ordered& done, Result<MediaRows> rows) noexcept {
       fresh_.push_back({done.piece, done.id, std::move(*rows)});
     } else {
       ++stats_.failures;
-      if (failed_.size() >= kMaxFailures) failed_.clear();
-      failed_.insert_or_assign(done.id, std::move(rows.error()));
+      std::erase_if(failed_, [](const auto& left) { return left.second.piece.expired(); });
+      failed_.insert_or_assign(done.id, Failed{done.piece, std::move(rows.error())});
     }
   } catch (const std::bad_alloc&) {
   }
@@ -149,7 +148,10 @@ void EncoderThread::run() {
     const Ordered next = std::move(waiting_.front());
     waiting_.pop_front();
     std::shared_ptr<const MediaPiece> piece = next.piece.lock();
-    if (!piece) continue;
+    if (!piece) {
+      for (auto& call : when_encoded_) call();  // a session that waits for the same piece orders its own
+      continue;
+    }
     running_ = &next.id;
     lock.unlock();
     const MonoTime begin = MonoClock::now();

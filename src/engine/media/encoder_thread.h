@@ -44,6 +44,11 @@ class EncoderThread final : public MediaEncoder {
     Sha256 id;
     MediaRows rows;
   };
+  // A failure that no session has seen yet.
+  struct Failed {
+    std::weak_ptr<const MediaPiece> piece;
+    Error error;
+  };
   MediaRows take_cached(const Sha256& id) REQUIRES(mutex_);
   void run();
   Result<MediaRows> encoded(const MediaPiece& piece) const noexcept;
@@ -56,7 +61,7 @@ class EncoderThread final : public MediaEncoder {
   std::vector<Fresh> fresh_ GUARDED_BY(mutex_);
   std::deque<Ordered> waiting_ GUARDED_BY(mutex_);
   const Sha256* running_ GUARDED_BY(mutex_) = nullptr;  // the piece that the thread encodes
-  std::map<Sha256, Error> failed_ GUARDED_BY(mutex_);   // not reported yet
+  std::map<Sha256, Failed> failed_ GUARDED_BY(mutex_);
   std::vector<std::move_only_function<void()>> when_encoded_ GUARDED_BY(mutex_);
   MediaStats stats_ GUARDED_BY(mutex_);
   bool closed_ GUARDED_BY(mutex_) = false;

@@ -4,8 +4,11 @@
 #include <chrono>
 #include <future>
 #include <stdexcept>
+#include <thread>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "engine/values/errors.h"
 
@@ -48,6 +51,24 @@ TEST(EncoderThreadTest, AnEqualPieceIsEncodedOnce) {
   EXPECT_EQ(stats.cached_bytes, 64u);
 }
 
+#ifdef __linux__
+TEST(EncoderThreadTest, HasALowerPriorityThanTheEngine) {
+  std::atomic<int> encoding = 0;
+  std::thread([&] {
+    ASSERT_NE(::nice(10), -1);  // of this thread, which can't take it back
+    const int engine = ::getpriority(PRIO_PROCESS, 0);
+    EncoderThread encoder(
+        [&](const MediaPiece& one) -> Result<MediaRows> {
+          encoding = ::getpriority(PRIO_PROCESS, 0);
+          return std::make_shared<std::vector<float>>(one.cells * 2);
+        },
+        1 << 20);
+    wait_for(encoder, piece_of("a"));
+    EXPECT_GT(encoding, engine);
+  }).join();
+}
+#endif
+
 TEST(EncoderThreadTest, AFailureIsReportedOnceAndTriedAgain) {
   std::atomic<int> calls = 0;
   EncoderThread encoder(
@@ -62,6 +83,53 @@ TEST(EncoderThreadTest, AFailureIsReportedOnceAndTriedAgain) {
   EXPECT_EQ(failed.failure->code, errc::decode_failed);
   EXPECT_TRUE(wait_for(encoder, piece_of("a")).rows);
   EXPECT_EQ(encoder.stats().failures, 1u);
+}
+
+TEST(EncoderThreadTest, AFailureThatNoSessionWaitedForIsForgotten) {
+  std::promise<void> begun, go_on;
+  auto may = go_on.get_future();
+  std::atomic<int> calls = 0;
+  EncoderThread encoder(
+      [&](const MediaPiece&) -> Result<MediaRows> {
+        if (++calls > 1) return std::make_shared<std::vector<float>>(4);
+        begun.set_value();
+        may.wait();
+        throw std::runtime_error("no luck");
+      },
+      1 << 20);
+  encoder.find(piece_of("a"));
+  begun.get_future().wait();
+  go_on.set_value();
+  const auto later = piece_of("a");
+  EXPECT_TRUE(wait_for(encoder, later).rows);
+}
+
+// Both have the piece, and the one that the encoder holds goes.
+TEST(EncoderThreadTest, ASessionThatWaitsForTheSamePieceIsCalledWhenTheFirstOneEnds) {
+  std::promise<void> begun, go_on;
+  auto may = go_on.get_future();
+  std::atomic<int> calls = 0, calls_made = 0;
+  EncoderThread encoder(
+      [&](const MediaPiece&) -> Result<MediaRows> {
+        if (++calls == 1) {
+          begun.set_value();
+          may.wait();
+        }
+        return std::make_shared<std::vector<float>>(4);
+      },
+      1 << 20);
+  encoder.when_encoded([&] { ++calls_made; });
+  const auto busy = piece_of("busy"), second = piece_of("b");
+  encoder.find(busy);
+  begun.get_future().wait();
+  {
+    const auto first = piece_of("b");
+    encoder.find(first);
+    encoder.find(second);
+  }
+  go_on.set_value();
+  while (calls_made < 2) std::this_thread::yield();
+  EXPECT_TRUE(wait_for(encoder, second).rows);
 }
 
 TEST(EncoderThreadTest, APieceWithoutSessionsIsNotEncoded) {

@@ -51,6 +51,10 @@ Result<> check_sound(const MediaHeader& header, const MediaLimits& limits) {
                 fmt::format("a sound of {:.0f} seconds: at most {} are allowed", header.seconds, limits.seconds));
   }
   if (header.seconds <= 0) return fail(errc::invalid_argument, "the sound has no samples");
+  if (header.seconds < limits.min_seconds) {
+    return fail(errc::invalid_argument,
+                fmt::format("a sound of {:.4f} seconds: at least {} are needed", header.seconds, limits.min_seconds));
+  }
   return {};
 }
 

@@ -25,6 +25,7 @@ struct MediaLimits {
   std::uint32_t min_rate = 8'000, max_rate = 192'000;  // samples per second
   std::uint32_t channels = 8;
   std::uint32_t seconds = 20 * 60;
+  double min_seconds = 0.1;  // libmtmd ends the process if a sound becomes less than a few samples or frames
 };
 
 struct MediaHeader {

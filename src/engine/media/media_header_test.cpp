@@ -135,6 +135,9 @@ TEST(MediaHeaders, NameTheLimitThatAFileExceeds) {
   EXPECT_EQ(refusal(wav(8000, 100, 0, 1, 16, 9)), "a sound of 9 channels: 1 to 8 are allowed");
   EXPECT_EQ(refusal(wav(8000, 9'700'000, 0, 1, 8)), "a sound of 1212 seconds: at most 1200 are allowed");
   EXPECT_EQ(refusal(flac(8000, 1, (1ull << 36) - 1)), "a sound of 8589935 seconds: at most 1200 are allowed");
+  EXPECT_EQ(refusal(wav(16'000, 2)), "a sound of 0.0001 seconds: at least 0.1 are needed");
+  EXPECT_EQ(refusal(wav(192'000, 38'000)), "a sound of 0.0990 seconds: at least 0.1 are needed");
+  EXPECT_EQ(refusal(flac(16'000, 1, 100)), "a sound of 0.0063 seconds: at least 0.1 are needed");
   EXPECT_EQ(refusal(flac(44'100, 1, 0)), "the FLAC file doesn't say how long it is: send a WAV file");
 }
 
@@ -202,13 +205,21 @@ TEST(PngData, MoreThanThePixelsAreRefused) {
   EXPECT_NE(refusal(png(8, 8, broken)), "accepted");
 }
 
+// Data that are harmless as one kind of stream, and a bomb as the other.
+TEST(PngData, OfTheKindForIPhonesAreRefused) {
+  Bytes file = png(8, 8);
+  const Bytes chunk = big(4, 4) + of("CgBI") + Bytes(8);
+  file.insert(file.begin() + 33, chunk.begin(), chunk.end());
+  EXPECT_EQ(refusal(file), "the PNG file is of a kind for iPhones only: save it as PNG again");
+}
+
 TEST(PlainSound, HasNothingButHeaderAndSamples) {
   // The header claims 4 GB: what is there counts.
-  const Bytes file = wav(16'000, 100, 0xFFFFFFFF);
+  const Bytes file = wav(16'000, 2'000, 0xFFFFFFFF);
   const auto header = read_media_header(file);
   ASSERT_TRUE(header);
-  EXPECT_DOUBLE_EQ(header->seconds, 100.0 / 16'000);
-  EXPECT_EQ(plain_sound(file, MediaFormat::wav), wav(16'000, 100));
+  EXPECT_DOUBLE_EQ(header->seconds, 2'000.0 / 16'000);
+  EXPECT_EQ(plain_sound(file, MediaFormat::wav), wav(16'000, 2'000));
   EXPECT_EQ(plain_sound(wav(16'000, 100) + of("LIST and other things"), MediaFormat::wav), wav(16'000, 100));
   // A tag before an MP3 may hide another file.
   EXPECT_EQ(plain_sound(of("ID3\x04") + Bytes(3) + Bytes{0, 0, 4} + of("fLaC") + mp3(3), MediaFormat::mp3), mp3(3));

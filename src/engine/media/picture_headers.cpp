@@ -96,11 +96,14 @@ bool is_frame_header(std::uint8_t marker) {
 Result<MediaHeader> read_png(MediaReader file) {
   if (file.size() < 33) return damaged(MediaFormat::png, "it ends inside of its header");
   if (file.big(8, 4) != 13 || !file.has(12, "IHDR")) return damaged(MediaFormat::png, "it has no header");
-  bool ends = false;
+  bool ends = false, other = false;
   each_chunk(file, [&](std::size_t type, std::size_t, std::size_t) {
     ends = file.has(type, "IEND");
+    // Decoders then take the data for another kind of stream than the check of their size does.
+    other = other || file.has(type, "CgBI");
     return !ends;
   });
+  if (other) return fail(errc::invalid_argument, "the PNG file is of a kind for iPhones only: save it as PNG again");
   if (!ends) return damaged(MediaFormat::png, "it ends before its picture does");
   return MediaHeader{.format = MediaFormat::png, .width = file.big(16, 4), .height = file.big(20, 4)};
 }

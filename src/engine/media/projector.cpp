@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include <fmt/core.h>
+#include <gguf.h>
 #include <llama.h>
 #include <mtmd-helper.h>
 #include <mtmd.h>
@@ -64,9 +65,12 @@ using Chunk = std::unique_ptr<mtmd_input_chunk, FreeChunk>;
 
 // With the pixels or samples as the encoder takes them.
 struct ProjectorPiece final : MediaPiece {
-  ProjectorPiece(Sha256 hash, Chunk from, bool in_one_pass)
+  ProjectorPiece(Sha256 hash, Chunk from, bool in_one_pass, MediaSize of_a_cell)
       : MediaPiece(hash, static_cast<std::uint32_t>(mtmd_input_chunk_get_n_tokens(from.get())), in_one_pass),
-        chunk(std::move(from)) {}
+        chunk(std::move(from)),
+        cell_size(of_a_cell) {}
+
+  MediaSize size() const override { return {cells * cell_size.input, cells * cell_size.embedding}; }
 
   std::uint32_t positions() const override {
     return static_cast<std::uint32_t>(mtmd_input_chunk_get_n_pos(chunk.get()));
@@ -79,7 +83,43 @@ struct ProjectorPiece final : MediaPiece {
   }
 
   const Chunk chunk;
+  const MediaSize cell_size;
 };
+
+// The side of the pictures that it was trained with; 0: unknown.
+std::uint32_t picture_side(const std::string& path) {
+  const std::unique_ptr<gguf_context, decltype(&gguf_free)> file(
+      gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = nullptr}), gguf_free);
+  const auto key = file == nullptr ? -1 : gguf_find_key(file.get(), "clip.vision.image_size");
+  return key < 0 || gguf_get_kv_type(file.get(), key) != GGUF_TYPE_UINT32 ? 0 : gguf_get_val_u32(file.get(), key);
+}
+
+using Chunks = std::unique_ptr<mtmd_input_chunks, FreeChunks>;
+
+// nullptr: the model can't take it.
+Chunks chunks_of(mtmd_context* context, const Bitmap& bitmap) {
+  const mtmd_input_part part{.text = nullptr, .bitmap = bitmap.get()};
+  const mtmd_input_part* const parts[] = {&part};
+  Chunks chunks(mtmd_input_chunks_init());
+  return mtmd_tokenize_from_parts(context, chunks.get(), parts, 1, false) == 0 ? std::move(chunks) : nullptr;
+}
+
+// Pixels or samples that become a cell, as floats. libmtmd doesn't say how many: a picture of the usual size shows it.
+std::uint64_t input_of_a_cell(mtmd_context* context, const std::string& path) {
+  constexpr std::uint64_t kSound = 2048;  // four frames of Whisper's
+  constexpr std::uint32_t kLargest = 4096;
+  const std::uint32_t side = picture_side(path);
+  if (!mtmd_support_vision(context) || side == 0 || side > kLargest) return kSound;
+  const std::uint64_t values = std::uint64_t{3} * side * side;
+  const std::vector<unsigned char> blank(values);
+  const auto chunks = chunks_of(context, Bitmap(mtmd_bitmap_init(side, side, blank.data())));
+  std::uint64_t cells = 0;
+  for (std::size_t i = 0; chunks && i < mtmd_input_chunks_size(chunks.get()); ++i) {
+    const mtmd_input_chunk* const chunk = mtmd_input_chunks_get(chunks.get(), i);
+    if (mtmd_input_chunk_get_type(chunk) != MTMD_INPUT_CHUNK_TYPE_TEXT) cells += mtmd_input_chunk_get_n_tokens(chunk);
+  }
+  return cells == 0 ? kSound : values * sizeof(float) / cells;
+}
 
 Sha256 hash_of(MediaBytes file) {
   return sha256({std::string_view(reinterpret_cast<const char*>(file.data()), file.size())});
@@ -129,13 +169,15 @@ Result<std::unique_ptr<Projector>> Projector::load(std::shared_ptr<const Model> 
     const errc cause = log.speaks_of_memory() ? errc::out_of_memory : errc::load_failed;
     return std::unexpected(of_projector(load_failed(cause, {options.mmproj, log.text_or("it is no projector")})));
   }
-  return std::unique_ptr<Projector>(new Projector(std::move(model), context, projector_identity(options.mmproj)));
+  return std::unique_ptr<Projector>(new Projector(std::move(model), context, options.mmproj));
 }
 
-Projector::Projector(std::shared_ptr<const Model> model, mtmd_context* context, std::string identity)
+Projector::Projector(std::shared_ptr<const Model> model, mtmd_context* context, const std::string& path)
     : model_(std::move(model)),
       context_(context),
-      identity_(std::move(identity)),
+      identity_(projector_identity(path)),
+      cell_size_{.input = input_of_a_cell(context, path),
+                 .embedding = static_cast<std::uint64_t>(llama_model_n_embd_inp(model_->handle())) * sizeof(float)},
       kinds_{.vision = mtmd_support_vision(context), .sound = mtmd_support_audio(context)} {}
 
 Projector::~Projector() = default;
@@ -150,10 +192,8 @@ Result<std::vector<MediaPart>> Projector::read(MediaBytes file) const {
   if (!bitmap)
     return fail(errc::invalid_argument, fmt::format("the {} file can't be decoded", to_string(header->format)));
 
-  const mtmd_input_part part{.text = nullptr, .bitmap = bitmap.get()};
-  const mtmd_input_part* const parts[] = {&part};
-  const std::unique_ptr<mtmd_input_chunks, FreeChunks> chunks(mtmd_input_chunks_init());
-  if (mtmd_tokenize_from_parts(context_.get(), chunks.get(), parts, 1, false) != 0)
+  const auto chunks = chunks_of(context_.get(), bitmap);
+  if (!chunks)
     return fail(errc::invalid_argument, fmt::format("the model can't take this {} file", to_string(header->format)));
   const Sha256 hash = hash_of(file);
   const std::string_view whole(reinterpret_cast<const char*>(hash.data()), hash.size());
@@ -178,8 +218,8 @@ Result<std::vector<MediaPart>> Projector::read(MediaBytes file) const {
                       cells, batch));
     }
     const std::string place = fmt::format(" {} {}", i, identity_);
-    read.push_back({.piece = std::make_shared<ProjectorPiece>(sha256({whole, place}),
-                                                              Chunk(mtmd_input_chunk_copy(chunk)), both_ways)});
+    read.push_back({.piece = std::make_shared<ProjectorPiece>(
+                        sha256({whole, place}), Chunk(mtmd_input_chunk_copy(chunk)), both_ways, cell_size_)});
   }
   return read;
 }

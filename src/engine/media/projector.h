@@ -53,11 +53,12 @@ class Projector {
   struct Free {
     void operator()(mtmd_context* context) const;
   };
-  Projector(std::shared_ptr<const Model> model, mtmd_context* context, std::string identity);
+  Projector(std::shared_ptr<const Model> model, mtmd_context* context, const std::string& path);
 
   const std::shared_ptr<const Model> model_;  // outlives the context
   const std::unique_ptr<mtmd_context, Free> context_;
   const std::string identity_;  // of the file
+  const MediaSize cell_size_;
   const MediaKinds kinds_;
 };
 

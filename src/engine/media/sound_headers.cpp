@@ -115,7 +115,8 @@ Result<MediaHeader> read_mp3(MediaReader file) {
   std::size_t other = 0;  // bytes outside of frames
   for (std::size_t at = begin; at < file.size();) {
     if (const auto frame = mp3_frame(file, at)) {
-      header.seconds += static_cast<double>(frame->samples) / frame->rate;
+      // The decoder takes the first rate for all.
+      header.seconds += static_cast<double>(frame->samples) / first->rate;
       at += frame->bytes;
     } else {
       ++other;

@@ -5,7 +5,7 @@
 #include <system_error>
 #include <utility>
 
-#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/log.h"
 
@@ -27,7 +27,8 @@ void report(const char* failure) noexcept {
 
 void step_back() {
 #ifdef __linux__
-  setpriority(PRIO_PROCESS, 0, kNice);  // of this thread only; on other systems it would be
+  [[maybe_unused]] const int now =
+      ::nice(kNice);  // of this thread only; on other systems it would be that of the process
 #endif
 }
 

@@ -220,9 +220,10 @@ Result<MediaPrompt> tokens_with_media(const PromptTokens& tokens, std::string_vi
     if (last) break;
     prompt.remove_prefix(end + marker.size());
     if (auto added = add_file(service, files[used++], made); !added) return std::unexpected(std::move(added.error()));
+    if (max == 0) made.media.clear();
     if (max != 0 && made.tokens.size() > max) return made;  // the caller reports it
   }
-  if (!made.media.empty() && engine::is_media(made.tokens.back())) {
+  if (!made.tokens.empty() && engine::is_media(made.tokens.back())) {
     return fail(errc::render_failed,
                 "'messages' end with a picture or sound in the chat template of this model: add text behind it",
                 "messages");

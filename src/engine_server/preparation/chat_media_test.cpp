@@ -198,6 +198,29 @@ TEST(ChatsWithPictures, TooManyForTheContext) {
   EXPECT_THAT(answer.body, HasSubstr("context_length_exceeded"));
 }
 
+TEST(ChatsWithPictures, ShareTheMemoryOfPicturesBetweenClients) {
+  EngineServerOptions options;
+  options.max_media_bytes = 1;  // each request exceeds it
+  Fixture server(engine_with_projector(), "model", std::move(options));
+  const auto body = body_of(picture_part(picture(64, 64)) + "," + text_part("What?"), R"(,"stream":true)");
+  const auto ask = [&](const std::string& client) { return server.ask("POST", "/v1/chat/completions", body, client); };
+  http::Request request;
+  request.head = {"POST", "/v1/chat/completions", {}};
+  request.head.headers.add(protocol::kClientTag, "one");
+  request.body = http::Body(body);
+  {
+    const auto under_way = async::run_blocking(server.loop, server.server->handle(std::move(request)));
+    ASSERT_EQ(under_way.head.status, 200u);
+    const auto refused = ask("another");
+    EXPECT_EQ(refused.status, 503u);
+    EXPECT_EQ(
+        json::text_or(refused.json().at("error"), "message", ""),
+        "the pictures and sounds of this client's requests take 0 MiB and this one's 0 more (limit 0 in all), but "
+        "other clients wait too: send fewer at a time, or retry");
+  }
+  EXPECT_EQ(ask("another").status, 200u);
+}
+
 TEST(ChatsWithPictures, PropsAndTemplatesKnowThem) {
   Fixture server(engine_with_projector());
   EXPECT_EQ(server.ask("GET", "/props").json().at("modalities"), json::Value({{"vision", true}, {"audio", false}}));

@@ -3,8 +3,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/heap.h"
@@ -47,8 +45,9 @@ Error queue_full(const FairQueue::Full& full) {
 
 // Lowers the priority of this thread, since its work may take long.
 void yield_to_others() {
-  static thread_local const int done = ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 5);
-  (void)done;
+  constexpr int kNice = 5;
+  static thread_local const int now = ::nice(kNice);  // of this thread only
+  (void)now;
 }
 
 }  // namespace
