@@ -146,6 +146,37 @@ TEST(Race, TheOneThatEndsFirstEndsTheOther) {
   EXPECT_EQ(group.running(), 0u);
 }
 
+// The task takes longer to unwind than the other side.
+TEST(Race, ACancelledCallerGetsTheCancellation) {
+  Loop loop;
+  Event never(loop.executor()), let_go(loop.executor());
+  auto task = [&]() -> Task<int> {
+    co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+    co_await let_go.wait();
+    throw boost::system::system_error(asio::error::operation_aborted);
+  };
+  auto other = [&]() -> Task<void> { co_await never.wait(); };
+  bool returned = false;
+  auto driver = [&]() -> Task<void> {
+    co_await race(task(), other());
+    returned = true;
+  };
+  TaskGroup group(loop.executor());
+  const auto turn = [&] {
+    loop.context().restart();
+    loop.context().poll();
+  };
+  group.spawn("race", driver());
+  turn();
+  group.cancel();
+  turn();
+  EXPECT_EQ(group.running(), 1u);
+  let_go.set();
+  turn();
+  EXPECT_EQ(group.running(), 0u);
+  EXPECT_FALSE(returned);
+}
+
 TEST(CancelSource, PassesResultsAndExceptionsThrough) {
   Loop loop;
   const CancelSource stopper;

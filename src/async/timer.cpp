@@ -43,7 +43,10 @@ Task<detail::RaceEnd> detail::race_tasks(Task<void> task, Task<void> other) {
   auto rival = asio::co_spawn(executor, std::move(other), asio::deferred);
   auto group = asio::experimental::make_parallel_group(std::move(work), std::move(rival));
   auto [order, failure, rival_failure] = co_await group.async_wait(asio::experimental::wait_for_one(), use_task);
-  co_return RaceEnd{.failure = failure, .other_was_first = order[0] != 0};
+  // A caller that was cancelled cancels both, and either may unwind first.
+  const auto caller = co_await asio::this_coro::cancellation_state;
+  const bool cancelled = caller.cancelled() != asio::cancellation_type::none;
+  co_return RaceEnd{.failure = failure, .other_was_first = order[0] != 0 && !cancelled};
 }
 
 }  // namespace corral::async

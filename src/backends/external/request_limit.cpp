@@ -2,7 +2,6 @@
 
 #include <vector>
 
-#include <boost/system/system_error.hpp>
 #include <fmt/format.h>
 
 #include "backends/errors.h"
@@ -82,8 +81,6 @@ async::Task<Result<http::Response>> WatchedRequest::limited(std::shared_ptr<Watc
   auto answer = co_await async::race(std::move(answering), std::move(over));
   // A cancelled client may also return an error of its own.
   if (request->failure_) co_return std::unexpected(*request->failure_);
-  // The client has left, and the wait for the end of the request unwound before the answer did.
-  if (!answer) throw boost::system::system_error(async::asio::error::operation_aborted);
   co_return std::move(*answer);
 }
 
