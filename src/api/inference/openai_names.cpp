@@ -24,6 +24,12 @@ constexpr auto kNames = std::to_array<std::pair<std::string_view, ModelType>>({
     {"whisper-1", ModelType::transcription},
     {"gpt-4o-transcribe", ModelType::transcription},
     {"gpt-4o-mini-transcribe", ModelType::transcription},
+    {"dall-e-2", ModelType::image},
+    {"dall-e-3", ModelType::image},
+    {"gpt-image-1", ModelType::image},
+    {"gpt-image-1-mini", ModelType::image},
+    {"gpt-image-1.5", ModelType::image},
+    {"chatgpt-image-latest", ModelType::image},
 });
 
 Error none_here(const InferenceContext& context, std::string_view name, ModelType type) {
@@ -32,6 +38,8 @@ Error none_here(const InferenceContext& context, std::string_view name, ModelTyp
   if (type == ModelType::tts) {
     how = settings != nullptr && !settings->espeak_model ? "set espeak_model to true, and run apt-get install espeak-ng"
                                                          : "run apt-get install espeak-ng";
+  } else if (type == ModelType::image) {
+    how = "docs/images.md describes how to get one";
   } else {
     const std::string folder =
         settings != nullptr && !settings->models_dir.empty() ? settings->models_dir.front().native() : "MODELS_DIR";
