@@ -73,29 +73,12 @@ class Transcription {
 
  private:
   CallPtr call_of(std::shared_ptr<http::Spool> wav) const {
-    auto call = std::make_unique<InferenceCall>();
-    call->request.head = call_->request.head;
-    call->request.id = call_->request.id;
-    call->request.peer = call_->request.peer;
-    call->request.caller = call_->request.caller;
-    call->request.session = call_->request.session;
-    call->dialect = call_->dialect;
-    call->endpoint = call_->endpoint;
-    call->began = call_->began;
-    call->note = call_->note;
+    auto call = part_of(*call_);
     call->canonical = call_->canonical;
     call->canonical.about.stream = false;
     call->canonical.facts = piece_facts_;
     call->canonical.form =
         std::make_shared<dialects::Form>(dialects::Form{fields_, {{"file", "sound.wav", "audio/wav", std::move(wav)}}});
-    call->ask = call_->ask;
-    call->type = call_->type;
-    call->found = call_->found;
-    call->conversation = call_->conversation;
-    call->background = call_->background;
-    call->place = call_->place;
-    call->attached = call_->attached;
-    call->filters = call_->filters;
     return call;
   }
 
