@@ -695,7 +695,7 @@ class Application {
   ModelSupply supply_;
   std::shared_ptr<void> download_events_attached_;
   backends::Voices voices_{spawner_, timers_, espeak_program};
-  backends::FfmpegConverter sounds_{spawner_, timers_};
+  backends::FfmpegConverter sounds_{spawner_, timers_, ffmpeg_program};
   std::optional<downloads::PictureFetcher> pictures_;  // with the setting fetch_images
   backends::FfmpegEncoder encoder_{spawner_, ffmpeg_program};
   api::BackgroundResponses background_;

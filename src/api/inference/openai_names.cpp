@@ -8,14 +8,13 @@
 
 #include <fmt/format.h>
 
+#include "backends/speech/voices.h"
 #include "base/shell_word.h"
 #include "models/errors.h"
 #include "residency/instance_state.h"
 
 namespace corral::api {
 namespace {
-
-constexpr std::string_view kEspeak = "espeak-ng";
 
 constexpr auto kNames = std::to_array<std::pair<std::string_view, ModelType>>({
     {"tts-1", ModelType::tts},
@@ -55,7 +54,7 @@ Error none_here(const InferenceContext& context, std::string_view name, ModelTyp
 
 bool is_better(const models::ModelInfo& one, const models::ModelInfo& other) {
   const auto rank = [](const models::ModelInfo& model) {
-    return std::tuple(model.recipe == kEspeak, ~model.size.value(), model.name.value());
+    return std::tuple(backends::speaks_by_espeak(model), ~model.size.value(), model.name.value());
   };
   return rank(one) < rank(other);
 }
