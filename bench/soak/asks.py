@@ -5,6 +5,7 @@ import itertools
 import json
 import typing
 
+from harness import pictures
 from soak import media
 from soak.models import EMBEDDER, LISTENER, LLMS, PAINTERS, RERANKER, SPEAKER
 
@@ -57,8 +58,8 @@ def of_random_models():
         yield [chat("chat", model, question) for question in QUESTIONS]
     one, other = media.picture(64, 64, 1), media.picture(100, 40, 2)
     shown = ([one], [other], [one, other, one])
-    yield [chat("picture", "tiny-vision", [*({"type": "image_url", "image_url": {"url": url}} for url in urls), {"type": "text", "text": question}])
-           for question, urls in zip(QUESTIONS, itertools.cycle(shown))]
+    yield [chat("picture", "tiny-vision", [*parts, pictures.text(question)])
+           for question, parts in zip(QUESTIONS, itertools.cycle(shown))]
 
 
 def image(model, seed, **more):
