@@ -33,8 +33,8 @@ def form(fields, sound):
     return lines + f"--{BOUNDARY}--\r\n".encode(), f"multipart/form-data; boundary={BOUNDARY}"
 
 
-def painted(item):
-    """What the played program has written into its image, without its port, which is another one after each start."""
+def described(item):
+    """What the simulated sd-server has written into its image, without its port, which is another one after each start."""
     file = base64.b64decode(item["b64_json"])
     got = json.loads(file[41:41 + int.from_bytes(file[33:37], "big")])
     del got["words"][got["words"].index("--listen-port") + 1]

@@ -1,5 +1,5 @@
-// The official OpenAI client's images, made by a program that plays stable-diffusion.cpp's server. sd-server.test.mjs
-// asks the program itself.
+// The official OpenAI client's images, made by a simulated sd-server of stable-diffusion.cpp. sd-server.test.mjs asks the
+// program itself.
 import assert from "node:assert/strict";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { after, before, test } from "node:test";
