@@ -469,7 +469,7 @@ class Application {
   async::Task<void> first_look() {
     co_await look_for_models();
     tasks_.spawn("models of the start", preload_all());
-    const auto is_configured = [](const auto& model) { return !model->unconfigured; };
+    const auto is_configured = [](const auto& model) { return !model->installed; };
     const auto catalog = registry_.catalog();
     if (std::ranges::any_of(catalog->models(), is_configured)) co_return;
     const auto memory = co_await memory_for_models();

@@ -48,7 +48,6 @@ std::shared_ptr<ImagesAsked> facts_of(json::View body) {
   facts->stream = body.find("stream").as_bool();
   facts->size = text("size");
   facts->quality = text("quality");
-  facts->background = text("background");
   if (auto format = text("output_format"); !format.empty()) facts->format = std::move(format);
   return facts;
 }
