@@ -3,7 +3,7 @@
 
 Chats, with pictures too, embeddings, reranking, images, speech and transcription: clients ask, stream, leave in the middle, load,
 unload, pin and send nonsense, while processes of each type are killed and limits change. Types have one slot, chats one to three.
-Every answer is compared with the one the model gave alone. Images come from a program that plays stable-diffusion.cpp's server.
+Every answer is compared with the one the model gave alone. Images come from a simulated sd-server.
 Ends with 1 if anything was wrong, missing or left behind, or if some kind of request had no answer or some type no kill."""
 import argparse
 import random
@@ -34,12 +34,12 @@ def run(world, args):
     destroyer = threading.Thread(target=destroy, args=(world, args.seed - 1), daemon=True)
     for thread in (*clients, destroyer):
         thread.start()
-    end, told = time.monotonic() + args.minutes * 60, time.monotonic()
+    end, reported = time.monotonic() + args.minutes * 60, time.monotonic()
     while time.monotonic() < end and len(world.failures) < MANY and not world.server_ended():
         time.sleep(0.5)
-        if time.monotonic() - told > 60:
-            told = time.monotonic()
-            report.note(f"  {(end - told) / 60:.0f} minutes left: {dict(world.counts)}")
+        if time.monotonic() - reported > 60:
+            reported = time.monotonic()
+            report.note(f"  {(end - reported) / 60:.0f} minutes left: {dict(world.counts)}")
     world.ended.set()
     for thread in (*clients, destroyer):
         thread.join(PATIENCE + 30)

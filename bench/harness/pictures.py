@@ -12,6 +12,11 @@ def png(width, height, random):
     for top in range(0, height, SIDE):
         line = b"".join(random.randbytes(3) * SIDE for _ in range(0, width, SIDE))[:3 * width]
         rows += (b"\0" + line) * min(SIDE, height - top)
+    return png_of(width, height, rows)
+
+
+def png_of(width, height, rows):
+    """A file of these rows: each is a zero and three bytes for each pixel."""
     sizes = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", sizes) + _chunk(b"IDAT", zlib.compress(rows)) + _chunk(b"IEND", b"")
 

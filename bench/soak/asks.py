@@ -5,8 +5,9 @@ import itertools
 import json
 import typing
 
+from harness import pictures
 from soak import media
-from soak.models import EMBEDDER, LISTENER, LLMS, PAINTERS, RERANKER, SPEAKER
+from soak.models import EMBEDDING, IMAGES, LLMS, RERANKING, SPEECH, TRANSCRIPTION
 
 QUESTIONS = ("Say hello.", "What is a corral?", "Count to ten, slowly.", "Name a horse.", "Why?", "Is it raining?", "Tell me a story.",
              "Who goes there?", "Sing.", "How many cows are here?", "Where is the gate?", "Good morning.")
@@ -57,30 +58,30 @@ def of_random_models():
         yield [chat("chat", model, question) for question in QUESTIONS]
     one, other = media.picture(64, 64, 1), media.picture(100, 40, 2)
     shown = ([one], [other], [one, other, one])
-    yield [chat("picture", "tiny-vision", [*({"type": "image_url", "image_url": {"url": url}} for url in urls), {"type": "text", "text": question}])
-           for question, urls in zip(QUESTIONS, itertools.cycle(shown))]
+    yield [chat("picture", "tiny-vision", [*parts, pictures.text(question)])
+           for question, parts in zip(QUESTIONS, itertools.cycle(shown))]
 
 
 def image(model, seed, **more):
     fields = {"prompt": "a horse", "seed": seed, **more}
-    return Ask("image", model, "/v1/images/generations", fields, lambda body: [media.painted(item) for item in json.loads(body)["data"]])
+    return Ask("image", model, "/v1/images/generations", fields, lambda body: [media.described(item) for item in json.loads(body)["data"]])
 
 
 def speech(form, text):
-    return Ask("speech", SPEAKER, "/v1/audio/speech", {"input": text, "response_format": form},
+    return Ask("speech", SPEECH, "/v1/audio/speech", {"input": text, "response_format": form},
                lambda body: f"{len(body)} bytes, {hashlib.sha256(body).hexdigest()}")
 
 
 def transcription(sound, **fields):
-    return Ask("transcription", LISTENER, "/v1/audio/transcriptions", fields, lambda body: json.loads(body)["text"], sound)
+    return Ask("transcription", TRANSCRIPTION, "/v1/audio/transcriptions", fields, lambda body: json.loads(body)["text"], sound)
 
 
 def of_others():
     """Requests that have one right answer."""
     vector = lambda body: [round(value, 3) for value in json.loads(body)["data"][0]["embedding"]]
     ranks = lambda body: [(row["index"], round(row["relevance_score"], 2)) for row in json.loads(body)["results"]]
-    return [Ask("embedding", EMBEDDER, "/v1/embeddings", {"input": "a horse"}, vector),
-            Ask("reranking", RERANKER, "/v1/rerank", {"query": "horse", "documents": ["a horse", "a cow", "nothing"]}, ranks),
-            *(image(model, seed) for model in PAINTERS for seed in (1, 2)), image(PAINTERS[0], 7, n=2, size="128x64"),
+    return [Ask("embedding", EMBEDDING, "/v1/embeddings", {"input": "a horse"}, vector),
+            Ask("reranking", RERANKING, "/v1/rerank", {"query": "horse", "documents": ["a horse", "a cow", "nothing"]}, ranks),
+            *(image(model, seed) for model in IMAGES for seed in (1, 2)), image(IMAGES[0], 7, n=2, size="128x64"),
             speech("wav", "Good morning."), speech("mp3", STORY), speech("pcm", STORY),
             transcription(media.silence(1)), transcription(media.silence(1), prompt="a"), transcription(media.silence(40))]

@@ -138,7 +138,7 @@ class Client(threading.Thread):
         self.world.count("unloads")
 
     def pin(self):
-        """At most one model at a time, so that somebody can always go."""
+        """At most one model at a time, so that a victim always exists."""
         model = models.LLMS[0]
         self.post("/internal/pin", {"model_name": model, "pinned": True}, (200, 400))
         self.post("/internal/pin", {"model_name": model, "pinned": False}, (200, 400))
@@ -148,6 +148,6 @@ class Client(threading.Thread):
         self.post("/v1/chat/completions", {"model": "tiny-llam", "messages": []}, (400, 404))
         self.post("/v1/chat/completions", {"model": "tiny-llama", "messages": "none"}, (400,))
         self.post("/v1/embeddings", {"model": "tiny-llama", "input": "x"}, (400,))
-        self.post("/v1/images/generations", {"model": models.PAINTERS[0], "prompt": "x", "size": "1x1"}, (400,))
-        self.post("/v1/audio/speech", {"model": models.SPEAKER, "input": ""}, (400,))
+        self.post("/v1/images/generations", {"model": models.IMAGES[0], "prompt": "x", "size": "1x1"}, (400,))
+        self.post("/v1/audio/speech", {"model": models.SPEECH, "input": ""}, (400,))
         self.world.count("nonsense")

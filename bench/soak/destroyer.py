@@ -9,7 +9,7 @@ import time
 import typing
 
 from soak.holdings import processes
-from soak.models import SPEAKER
+from soak.models import SPEECH
 from soak.world import TYPES
 
 BAG = (*TYPES, "llm", "llm")  # most models are of this type
@@ -39,7 +39,7 @@ def settings(world, values):
 
 def victims(world, type):
     if type == "tts":  # a process for each request, which health doesn't list
-        return [Victim(SPEAKER, pid, True) for pid in processes(world) if name_of(pid) == "espeak-ng"]
+        return [Victim(SPEECH, pid, True) for pid in processes(world) if name_of(pid) == "espeak-ng"]
     there = health(world)
     return [Victim(entry["model_name"], entry["pid"], entry["is_busy"])
             for entry in there["all_models_loaded"] + there["stopping"] if entry["type"] == type and entry.get("pid")]

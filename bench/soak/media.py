@@ -2,23 +2,18 @@
 import base64
 import io
 import json
-import struct
 import wave
-import zlib
+
+from harness import pictures
 
 BOUNDARY = "a-line-between-parts"
 
 
 def picture(width, height, salt):
-    """A PNG file as a data URL; its colours follow from `salt`."""
-    def chunk(name, data):
-        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-
+    """A part of a message; the colours of the picture follow from `salt`."""
     rows = b"".join(b"\0" + bytes((x * 7 + y * 13 * colour + salt * 50 * (colour + (x >> 4) + (y >> 4))) % 256
                                   for x in range(width) for colour in (1, 2, 3)) for y in range(height))
-    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    file = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
-    return "data:image/png;base64," + base64.b64encode(file).decode()
+    return pictures.picture(pictures.png_of(width, height, rows))
 
 
 def silence(seconds):
@@ -38,8 +33,8 @@ def form(fields, sound):
     return lines + f"--{BOUNDARY}--\r\n".encode(), f"multipart/form-data; boundary={BOUNDARY}"
 
 
-def painted(item):
-    """What the played program has written into its image, without its port, which is another one after each start."""
+def described(item):
+    """What the simulated sd-server has written into its image, without its port, which is another one after each start."""
     file = base64.b64decode(item["b64_json"])
     got = json.loads(file[41:41 + int.from_bytes(file[33:37], "big")])
     del got["words"][got["words"].index("--listen-port") + 1]

@@ -7,7 +7,7 @@ import time
 
 from harness import client, programs, report
 from soak import asks
-from soak.models import LISTENER, SPEAKER
+from soak.models import SPEECH, TRANSCRIPTION
 
 ASKED = 3  # chats that each model is sure about
 # At each token of an answer the best one is ahead of the next by so much: what is computed beside others is rounded
@@ -59,7 +59,7 @@ class World:
     def excused(self, model, begin, error=None):
         """Whether kills explain that a request which began then had no answer. `error`: the one that it got instead."""
         with self._lock:
-            if model == SPEAKER:
+            if model == SPEECH:
                 return self._speech_excused(begin)
             if error and error["code"] in COOLING_CODES:
                 return len([moment for moment in self.kills[model] if moment > begin - COOLING]) > 1
@@ -67,9 +67,9 @@ class World:
 
     def _speech_excused(self, begin):
         """A process that speaks is that of one request: its kill explains the end of one that was under way."""
-        for moment in self.kills[SPEAKER]:
+        for moment in self.kills[SPEECH]:
             if moment > begin:
-                self.kills[SPEAKER].remove(moment)
+                self.kills[SPEECH].remove(moment)
                 return True
         return False
 
@@ -83,7 +83,7 @@ class World:
         """Asks everything once, alone."""
         with contextlib.closing(self.connection()) as connection:
             # Threads of its own would wait for each other in vain on a busy machine.
-            code, body = connection.ask("/v1/load", json.dumps({"model_name": LISTENER, "threads": 1, "save_options": True}).encode())
+            code, body = connection.ask("/v1/load", json.dumps({"model_name": TRANSCRIPTION, "threads": 1, "save_options": True}).encode())
             assert code == 200, body
             for candidates in asks.of_random_models():
                 self._learn_sure(connection, candidates)

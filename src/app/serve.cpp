@@ -469,7 +469,7 @@ class Application {
   async::Task<void> first_look() {
     co_await look_for_models();
     tasks_.spawn("models of the start", preload_all());
-    const auto is_configured = [](const auto& model) { return !model->unconfigured; };
+    const auto is_configured = [](const auto& model) { return !model->installed; };
     const auto catalog = registry_.catalog();
     if (std::ranges::any_of(catalog->models(), is_configured)) co_return;
     const auto memory = co_await memory_for_models();
@@ -695,7 +695,7 @@ class Application {
   ModelSupply supply_;
   std::shared_ptr<void> download_events_attached_;
   backends::Voices voices_{spawner_, timers_, espeak_program};
-  backends::FfmpegConverter sounds_{spawner_, timers_};
+  backends::FfmpegConverter sounds_{spawner_, timers_, ffmpeg_program};
   std::optional<downloads::PictureFetcher> pictures_;  // with the setting fetch_images
   backends::FfmpegEncoder encoder_{spawner_, ffmpeg_program};
   api::BackgroundResponses background_;

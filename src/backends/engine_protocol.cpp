@@ -30,8 +30,7 @@ errc cause_of(std::string_view word) {
   return errc::load_failed;
 }
 
-// A file name may have bytes that are not UTF-8, which JSON can't hold: "path_bytes":[109,232,...] then.
-// As `name`, or as the array `name`_bytes if it is no UTF-8.
+// As "NAME", or as the array "NAME_bytes" of numbers if the file name is not UTF-8, which JSON can't hold.
 void write_path(json::Writer& out, const std::string& name, const std::string& path) {
   if (json::is_utf8(path)) {
     out.field(name, path);

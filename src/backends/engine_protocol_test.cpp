@@ -92,18 +92,6 @@ TEST(EngineProtocol, PartsOnOtherMachinesComeBackInTheirOrder) {
   EXPECT_TRUE(parse_engine_load(to_line(EngineLoad{"m", "p", ModelType::llm, {}}))->remotes.empty());
 }
 
-TEST(EngineProtocol, AProjectorComesBack) {
-  EngineLoad load{"m", "p", ModelType::llm, {}};
-  EXPECT_EQ(parse_engine_load(to_line(load))->mmproj, "");
-  EXPECT_TRUE(parse_engine_load(to_line(load))->mmproj_offload);
-  load.mmproj = "/mod\xE8les/mmproj.gguf";
-  load.mmproj_offload = false;
-  const auto parsed = parse_engine_load(to_line(load));
-  ASSERT_TRUE(parsed);
-  EXPECT_EQ(parsed->mmproj, load.mmproj);
-  EXPECT_FALSE(parsed->mmproj_offload);
-}
-
 TEST(EngineProtocol, OptionsThatAreNotSetStaySo) {
   const auto parsed = parse_engine_load(to_line(EngineLoad{"m", "p", ModelType::llm, {}}));
   ASSERT_TRUE(parsed);

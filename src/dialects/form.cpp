@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "http/message.h"
+#include "json/peek.h"
 #include "protocol/errors.h"
 
 namespace corral::dialects {
@@ -335,6 +336,13 @@ std::vector<std::string> Form::all(std::string_view name) const {
     if (plain == name) values.push_back(value);
   }
   return values;
+}
+
+bool is_json_number(const std::string& value) {
+  const auto peek = json::Peek::open(value);
+  if (!peek) return false;
+  const auto kind = peek->root().kind();
+  return kind == json::Kind::integer || kind == json::Kind::number;
 }
 
 async::Task<Result<Form>> read_form(std::string content_type, std::unique_ptr<http::BodySource> body,

@@ -77,6 +77,9 @@ struct Form {
   std::vector<std::string> all(std::string_view name) const;
 };
 
+// Whether the value of a field is a number as in JSON.
+bool is_json_number(const std::string& value);
+
 // Reads `body` to its end. Errors: protocol::errc::bad_value, with the field's name, if it is no form or exceeds a
 // limit; those of `body` and of Spool::append.
 async::Task<Result<Form>> read_form(std::string content_type, std::unique_ptr<http::BodySource> body,

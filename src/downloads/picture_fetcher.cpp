@@ -52,7 +52,7 @@ async::Task<Result<std::string>> PictureFetcher::fetch_here(std::string url, std
   auto answer = co_await std::move(fetching);
   if (answer.fault == Fault::too_large) co_return failed(fmt::format("it has more than {} bytes", max_bytes));
   // Its address isn't named: clients can't find out what the machine's network has.
-  if (answer.kept_out) co_return failed("its host has no public address outside of this server's networks");
+  if (answer.address_refused) co_return failed("its host has no public address outside of this server's networks");
   if (answer.too_many_redirects) co_return failed(fmt::format("it has more than {} redirects", max_redirects_));
   if (answer.fault == Fault::stalled)
     co_return failed(fmt::format("it takes longer than {} s", static_cast<double>(deadline_.count()) / 1000));

@@ -84,7 +84,7 @@ struct ModelInfo {
   std::filesystem::path adapter = {};  // empty: none
   Declared declared = {};
   // Listed without configuration, because its program is installed (names/user_models.h).
-  bool unconfigured = false;
+  bool installed = false;
 };
 
 // Whether it takes pictures: with its projector, or as its configuration declares.

@@ -1,5 +1,5 @@
-// The official OpenAI client's images, made by a program that plays stable-diffusion.cpp's server. sd-server.test.mjs
-// asks the program itself.
+// The official OpenAI client's images, made by a simulated sd-server of stable-diffusion.cpp. sd-server.test.mjs asks the
+// program itself.
 import assert from "node:assert/strict";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { after, before, test } from "node:test";
@@ -75,7 +75,8 @@ test("an image is made of a prompt, with the parameters of the program", async (
 });
 
 test("without a seed each image is another one, and OpenAI's names mean this model", async () => {
-  const answer = await client.images.generate({ model: "dall-e-3", prompt: "a horse" });
+  const { data: answer, response } = await client.images.generate({ model: "dall-e-3", prompt: "a horse" }).withResponse();
+  assert.equal(response.headers.get("X-Corral-Model"), "painter");
   const unnamed = await server.post("/api/v1/images/generations", { prompt: "a horse", seed: -1 });
   assert.equal(unnamed.status, 200);
   const [first, second] = [answer, unnamed.body].map(({ data }) => got(image_of(data[0])));

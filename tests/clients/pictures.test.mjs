@@ -1,4 +1,4 @@
-// A picture, sent by the official clients in the five forms of their APIs: the backend, which is played, gets the same.
+// A picture, sent by the official clients in the five forms of their APIs: the simulated backend gets the same.
 import assert from "node:assert/strict";
 import Anthropic from "@anthropic-ai/sdk";
 import { Ollama } from "ollama";

@@ -1,5 +1,5 @@
 // Images of the real sd-server of stable-diffusion.cpp, if it is in PATH: with a model of zeros and a random decoder, so
-// that each image is noise of its seed. The other tests of images, with a played program, are in images.test.mjs.
+// that each image is noise of its seed. The other tests of images, with a simulated program, are in images.test.mjs.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// A program that plays sd-server of stable-diffusion.cpp as its source at 97d2990 answers:
+// Simulates sd-server of stable-diffusion.cpp, as its source at 97d2990 answers:
 // parameters in a tag of the prompt, one request after another, and no regard for clients that leave. Its images are
 // the head of a file with a text of what it got: PNG's tEXt, JPEG's comment, or WebP's XMP.
 //   node fake-sd-server.mjs BEHAVIOUR.json WORDS…

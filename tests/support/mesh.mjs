@@ -41,7 +41,7 @@ export const withWeighty = (use) => withMade("--weighty", use);
 export const withQuantised = (use) => withMade("--quantised", use);
 // tiny-gpt-4o and others, whose pre-tokenizers take much stack or time for some texts.
 export const withPretokenizers = (use) => withMade("--pretokenizers", use);
-// tiny-vision and tiny-siglip, which take pictures, with their projectors.
+// tiny-vision, tiny-siglip and tiny-mrope, which take pictures, with their projectors.
 export const withVision = (use) => withMade("--vision", use);
 async function withMade(kind, use) {
   const folder = mkdtempSync(join(tmpdir(), "cw-"));

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 #include "async/offload.h"
 #include "dialects/dialect.h"
@@ -15,6 +17,14 @@ namespace corral::api {
 
 // Bodies of commands (load, set, ...) have at most this size and are read on the loop.
 inline constexpr std::uint64_t kSmallBody = 64 * 1024;
+
+// Runs large work on another thread, so that the loop serves other requests. The work owns its data: the caller
+// may be cancelled meanwhile. `threads`: null: all work runs on the loop.
+template <typename Work>
+async::Task<std::invoke_result_t<Work>> run_beside(async::ThreadPool* threads, bool large, Work work) {
+  if (!large || threads == nullptr) co_return work();
+  co_return co_await threads->run(std::move(work));
+}
 
 // `threads`: null: bodies are checked on the loop. Errors: those of `endpoint.read`.
 async::Task<Result<dialects::Canonical>> read_body(async::ThreadPool* threads, const dialects::Endpoint& endpoint,

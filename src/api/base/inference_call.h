@@ -76,6 +76,9 @@ struct InferenceCall {
 };
 using CallPtr = std::unique_ptr<InferenceCall>;
 
+// The same request once more, for one of several calls of a backend: without body and canonical content.
+CallPtr part_of(const InferenceCall& whole);
+
 class Next;
 using Filter = std::function<async::Task<http::Response>(CallPtr call, Next next)>;
 
@@ -92,6 +95,9 @@ class Next {
 inline async::Task<http::Response> Next::operator()(CallPtr call) const {
   return (*first_)(std::move(call), Next(first_ + 1));
 }
+
+// Between events of a stream while a backend works.
+inline constexpr Millis kPingEvery{1'000};
 
 // The error as an answer.
 async::Task<http::Response> refused(Error error);

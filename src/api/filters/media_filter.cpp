@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -179,13 +178,6 @@ async::Task<Result<Pictures>> fetched(FilterContext& context, std::shared_ptr<st
   co_return pictures;
 }
 
-// Large bodies off the loop. Work on a thread owns its data: its caller may be cancelled meanwhile.
-template <typename Work>
-async::Task<std::invoke_result_t<Work>> off_loop(const BodyContext& bodies, bool large, Work work) {
-  if (!large || bodies.threads == nullptr) co_return work();
-  co_return co_await bodies.threads->run(std::move(work));
-}
-
 struct Found {
   std::string body;
   std::vector<WebPicture> pictures;
@@ -207,16 +199,16 @@ std::string with_pictures(std::string body, const Pictures& pictures) {
 
 async::Task<Result<>> make_canonical(FilterContext& context, std::shared_ptr<std::atomic<int>> fetching,
                                      dialects::Canonical& asked) {
-  const auto& bodies = context.inference.bodies;
+  auto* const threads = context.inference.bodies.threads;
   const bool large = asked.body.size() > kSmallBody;
   auto finding =
-      off_loop(bodies, large, [body = std::move(asked.body)]() mutable { return find_pictures(std::move(body)); });
+      run_beside(threads, large, [body = std::move(asked.body)]() mutable { return find_pictures(std::move(body)); });
   auto found = co_await std::move(finding);
   auto getting = fetched(context, std::move(fetching), std::move(found.pictures));
   auto pictures = co_await std::move(getting);
   if (!pictures) co_return std::unexpected(std::move(pictures.error()));
   const bool more = large || !pictures->empty();
-  auto writing = off_loop(bodies, more, [body = std::move(found.body), pictures = std::move(*pictures)]() mutable {
+  auto writing = run_beside(threads, more, [body = std::move(found.body), pictures = std::move(*pictures)]() mutable {
     return with_pictures(std::move(body), pictures);
   });
   asked.body = co_await std::move(writing);

@@ -6,8 +6,8 @@
 
 #include "api/activity/activity_note.h"
 #include "api/filters/filters.h"
-#include "api/filters/sound_pieces.h"
 #include "api/filters/transcript_stream.h"
+#include "api/filters/wav_pieces.h"
 #include "async/spawned_task.h"
 #include "dialects/audio/joined_transcript.h"
 #include "dialects/audio/sound_kind.h"
@@ -38,7 +38,7 @@ class Transcription {
     std::optional<http::Response> failure = {};
   };
 
-  Transcription(CallPtr call, Next next, SoundPieces pieces)
+  Transcription(CallPtr call, Next next, WavPieces pieces)
       : call_(std::move(call)),
         next_(next),
         pieces_(std::move(pieces)),
@@ -73,35 +73,18 @@ class Transcription {
 
  private:
   CallPtr call_of(std::shared_ptr<http::Spool> wav) const {
-    auto call = std::make_unique<InferenceCall>();
-    call->request.head = call_->request.head;
-    call->request.id = call_->request.id;
-    call->request.peer = call_->request.peer;
-    call->request.caller = call_->request.caller;
-    call->request.session = call_->request.session;
-    call->dialect = call_->dialect;
-    call->endpoint = call_->endpoint;
-    call->began = call_->began;
-    call->note = call_->note;
+    auto call = part_of(*call_);
     call->canonical = call_->canonical;
     call->canonical.about.stream = false;
     call->canonical.facts = piece_facts_;
     call->canonical.form =
         std::make_shared<dialects::Form>(dialects::Form{fields_, {{"file", "sound.wav", "audio/wav", std::move(wav)}}});
-    call->ask = call_->ask;
-    call->type = call_->type;
-    call->found = call_->found;
-    call->conversation = call_->conversation;
-    call->background = call_->background;
-    call->place = call_->place;
-    call->attached = call_->attached;
-    call->filters = call_->filters;
     return call;
   }
 
   const CallPtr call_;
   const Next next_;
-  SoundPieces pieces_;
+  WavPieces pieces_;
   audio::JoinedTranscript joined_;
   std::shared_ptr<const audio::TranscriptionAsked> piece_facts_;
   std::vector<std::pair<std::string, std::string>> fields_;
@@ -220,7 +203,7 @@ async::Task<http::Response> in_pieces(FilterContext& context, CallPtr call, Next
   }
   const bool stream = asked.stream;
   auto note = call->note;
-  SoundPieces pieces(file.bytes, *wav, *context.inference.uploads);
+  WavPieces pieces(file.bytes, *wav, *context.inference.uploads);
   auto work = std::make_shared<Transcription>(std::move(call), next, std::move(pieces));
   auto answering =
       stream ? as_events(context.inference.core.timers, std::move(note), std::move(work)) : as_whole(std::move(work));

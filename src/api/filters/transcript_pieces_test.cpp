@@ -3,7 +3,7 @@
 
 #include "api/api_fixture_for_tests.h"
 #include "api/filters/filters.h"
-#include "api/filters/sound_pieces.h"
+#include "api/filters/wav_pieces.h"
 #include "dialects/audio/transcription.h"
 #include "dialects/error_filter.h"
 #include "protocol/errors.h"
@@ -157,7 +157,7 @@ TEST_F(TranscriptPiecesTest, PiecesAreReadAsTheyAreAskedFor) {
   auto asked = call({}, sound);
   const auto& facts = *static_cast<const audio::TranscriptionAsked*>(asked->canonical.facts.get());
   ASSERT_TRUE(facts.wav);
-  SoundPieces cut(asked->canonical.form->files.front().bytes, *facts.wav, *context.inference.uploads);
+  WavPieces cut(asked->canonical.form->files.front().bytes, *facts.wav, *context.inference.uploads);
   EXPECT_DOUBLE_EQ(cut.duration(), 70);
   const auto first = async::run_blocking(loop, cut.next());
   ASSERT_TRUE(first && *first);

@@ -6,9 +6,6 @@
 
 namespace corral::api {
 
-// Between events of a stream while the backend works.
-inline constexpr Millis kPingEvery{1'000};
-
 // `answering` returns a translated transcript (dialects/audio/transcription.h), the backend's own events, or an error.
 // An error within a second has its own status; later it is one event.
 async::Task<http::Response> transcript_as_events(async::Timers& timers, async::Task<http::Response> answering);

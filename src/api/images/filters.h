@@ -6,8 +6,7 @@
 
 namespace corral::api {
 
-// Finds the model of a name of OpenAI's, such as gpt-image-1, if no model has this name. Without any model for images,
-// the error says how to get one.
+// Without any model for images, the error says how to get one.
 Filter image_model_filter(ImagesContext& context);
 // Makes the images of a request by as many calls of the backend as it takes, and sends them as the client wants them:
 // base64 or URLs, whole or as events.

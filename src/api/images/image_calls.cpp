@@ -22,13 +22,6 @@ constexpr std::uint64_t kLargestError = 256 * 1024;
 // Kept images leave space for uploads.
 constexpr std::uint64_t kMaxKept = 256ull << 20;
 
-// Runs `work` beside the loop, if there are threads for it.
-template <typename Work>
-async::Task<std::invoke_result_t<Work>> beside(async::ThreadPool* threads, Work work) {
-  if (threads == nullptr) co_return work();
-  co_return co_await threads->run(std::move(work));
-}
-
 // Where the client asked: its host, and the prefix of its path.
 std::string base_of(const http::RequestHead& head) {
   constexpr std::string_view kImages = "/images/";
@@ -58,17 +51,8 @@ ImageCalls::ImageCalls(ImagesContext& context, CallPtr call, Next next)
 std::int64_t ImageCalls::now() const { return epoch_millis(context_.inference.core.timers.wall_now()) / 1000; }
 
 CallPtr ImageCalls::part(unsigned n) {
-  auto part = std::make_unique<InferenceCall>();
   const auto& whole = *call_;
-  part->request.head = whole.request.head;
-  part->request.id = whole.request.id;
-  part->request.peer = whole.request.peer;
-  part->request.caller = whole.request.caller;
-  part->request.session = whole.request.session;
-  part->dialect = whole.dialect;
-  part->endpoint = whole.endpoint;
-  part->began = whole.began;
-  part->note = whole.note;
+  auto part = part_of(whole);
   part->canonical.about = whole.canonical.about;
   part->canonical.facts = whole.canonical.facts;
   if (whole.is_form()) {
@@ -76,15 +60,6 @@ CallPtr ImageCalls::part(unsigned n) {
   } else {
     part->canonical.body = images::call_body(whole.canonical, n, done_);
   }
-  part->ask = whole.ask;
-  part->type = whole.type;
-  part->found = whole.found;
-  part->context = whole.context;
-  part->conversation = whole.conversation;
-  part->background = whole.background;
-  part->place = whole.place;
-  part->started = whole.started;
-  part->filters = whole.filters;
   return part;
 }
 
@@ -116,8 +91,9 @@ async::Task<std::expected<ImageCalls::Images, http::Response>> ImageCalls::next(
 async::Task<Result<ImageCalls::Images>> ImageCalls::read(http::Response answer) {
   auto text = co_await answer.body.read_all(kLargestAnswer);
   if (!text) co_return std::unexpected(text.error());
-  auto* const threads = text->size() > kSmallBody ? context_.inference.bodies.threads : nullptr;
-  auto parsing = beside(threads, [text = std::move(*text)] { return images::read_images(text); });
+  const bool large = text->size() > kSmallBody;
+  auto parsing = run_beside(context_.inference.bodies.threads, large,
+                            [text = std::move(*text)] { return images::read_images(text); });
   co_return co_await std::move(parsing);
 }
 
@@ -126,8 +102,8 @@ async::Task<Result<>> ImageCalls::keep(Images& images) {
   const auto limit = room.limit() == 0 ? kMaxKept : std::min(kMaxKept, room.limit() / 2);
   for (auto& image : images) {
     if (image.base64.empty()) continue;  // the backend has a URL of its own
-    auto decoding = beside(context_.inference.bodies.threads,
-                           [text = std::move(image.base64)] { return protocol::from_base64(text); });
+    auto decoding = run_beside(context_.inference.bodies.threads, true,
+                               [text = std::move(image.base64)] { return protocol::from_base64(text); });
     const auto bytes = co_await std::move(decoding);
     const auto format = bytes ? format_of(*bytes) : std::string();
     if (format.empty())

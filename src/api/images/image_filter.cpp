@@ -14,8 +14,6 @@ namespace {
 
 namespace images = dialects::images;
 
-constexpr Millis kPingEvery{1'000};
-
 using Calls = std::shared_ptr<ImageCalls>;
 using Made = std::expected<ImageCalls::Images, http::Response>;
 using Running = async::SpawnedTask<Made>;

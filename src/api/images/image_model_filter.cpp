@@ -1,21 +1,17 @@
 #include <algorithm>
-#include <array>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "api/images/filters.h"
-#include "api/inference/model_of_request.h"
 #include "models/errors.h"
 #include "models/text.h"
 #include "protocol/errors.h"
 
 namespace corral::api {
 namespace {
-
-// Names that clients have as defaults.
-constexpr auto kOpenAiNames = std::to_array<std::string_view>(
-    {"dall-e-2", "dall-e-3", "gpt-image-1", "gpt-image-1-mini", "gpt-image-1.5", "chatgpt-image-latest"});
 
 constexpr std::size_t kLongestShownName = 256;
 constexpr std::string_view kHowToGetOne =
@@ -27,10 +23,8 @@ bool is_missing(const Error& error) {
   return error.code == models::errc::model_not_found || error.code == protocol::errc::missing_field;
 }
 
-backends::ModelPtr first_image_model(const models::Catalog& catalog) {
-  const auto makes_images = [](const backends::ModelPtr& model) { return model->type == ModelType::image; };
-  const auto found = std::ranges::find_if(catalog.models(), makes_images);
-  return found == catalog.models().end() ? nullptr : *found;
+bool has_image_model(const models::Catalog& catalog) {
+  return std::ranges::any_of(catalog.models(), [](const auto& model) { return model->type == ModelType::image; });
 }
 
 Error no_image_model(std::string_view name) {
@@ -40,18 +34,9 @@ Error no_image_model(std::string_view name) {
   return {make_error_code(models::errc::model_not_found), fmt::format("{} {}", what, kHowToGetOne), "model"};
 }
 
-// A name of OpenAI's means a model in memory, else the first one.
-async::Task<http::Response> with_image_model(ImagesContext& context, CallPtr call, Next next) {
-  auto& inference = context.inference;
-  const auto& name = call->canonical.about.model;
-  const auto catalog = co_await inference.files.models.catalog();
-  auto first = first_image_model(*catalog);
-  if (first == nullptr) {
-    call->found = std::unexpected(no_image_model(name));
-  } else if (std::ranges::find(kOpenAiNames, name) != kOpenAiNames.end()) {
-    const auto report = co_await inference.core.router.report();
-    call->found = unnamed_model(report, *catalog, ModelType::image).value_or(std::move(first));
-  }
+async::Task<http::Response> without_model(ImagesContext& context, CallPtr call, Next next) {
+  const auto catalog = co_await context.inference.files.models.catalog();
+  if (!has_image_model(*catalog)) call->found = std::unexpected(no_image_model(call->canonical.about.model));
   auto answering = next(std::move(call));
   co_return co_await std::move(answering);
 }
@@ -61,7 +46,7 @@ async::Task<http::Response> with_image_model(ImagesContext& context, CallPtr cal
 Filter image_model_filter(ImagesContext& context) {
   return [&context](CallPtr call, Next next) {
     if (call->type != ModelType::image || call->found || !is_missing(call->found.error())) return next(std::move(call));
-    return with_image_model(context, std::move(call), next);
+    return without_model(context, std::move(call), next);
   };
 }
 

@@ -16,7 +16,7 @@ constexpr const char* kPng =
 class ImagesTest : public ApiTest {
  protected:
   // Only the steps around the filter, and a backend that makes `at_most` images at once.
-  void play() {
+  void serve() {
     const Filter last = [this](CallPtr call, Next) {
       bodies.push_back(call->canonical.body);
       EXPECT_EQ(call->request.id.value(), "req-7");
@@ -49,7 +49,7 @@ class ImagesTest : public ApiTest {
 };
 
 TEST_F(ImagesTest, ABackendIsAskedUntilAllImagesAreThere) {
-  play();
+  serve();
   auto answer = post("/v1/images/generations", R"({"prompt":"x","n":3,"seed":5})");
   EXPECT_EQ(answer.status, 200u);
   EXPECT_EQ(strings(json::find(answer.json(), "data"), "b64_json"), std::vector<std::string>(3, kPng));
@@ -68,7 +68,7 @@ TEST_F(ImagesTest, ABackendIsAskedUntilAllImagesAreThere) {
 }
 
 TEST_F(ImagesTest, AUrlLeadsToTheImageForAnHour) {
-  play();
+  serve();
   http::Request request;
   request.head = {"POST", "/api/v1/images/generations", {}};
   request.head.headers.add("Host", "corral.local:8000");
@@ -93,7 +93,7 @@ TEST_F(ImagesTest, AUrlLeadsToTheImageForAnHour) {
 }
 
 TEST_F(ImagesTest, AStreamHasAnEventForEachImage) {
-  play();
+  serve();
   fails_at = 3;
   const auto answer = post("/v1/images/generations", R"({"prompt":"x","n":4,"stream":true})");
   EXPECT_EQ(answer.status, 200u);
@@ -109,7 +109,7 @@ TEST_F(ImagesTest, AStreamHasAnEventForEachImage) {
 }
 
 TEST_F(ImagesTest, AnErrorOfTheFirstCallHasItsStatus) {
-  play();
+  serve();
   for (const char* stream : {"false", "true"}) {
     fails_at = bodies.size() + 1;
     const auto answer = post("/v1/images/generations", std::string(R"({"prompt":"x","stream":)") + stream + "}");

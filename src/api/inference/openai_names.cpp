@@ -8,14 +8,13 @@
 
 #include <fmt/format.h>
 
+#include "backends/speech/voices.h"
 #include "base/shell_word.h"
 #include "models/errors.h"
 #include "residency/instance_state.h"
 
 namespace corral::api {
 namespace {
-
-constexpr std::string_view kEspeak = "espeak-ng";
 
 constexpr auto kNames = std::to_array<std::pair<std::string_view, ModelType>>({
     {"tts-1", ModelType::tts},
@@ -24,6 +23,12 @@ constexpr auto kNames = std::to_array<std::pair<std::string_view, ModelType>>({
     {"whisper-1", ModelType::transcription},
     {"gpt-4o-transcribe", ModelType::transcription},
     {"gpt-4o-mini-transcribe", ModelType::transcription},
+    {"dall-e-2", ModelType::image},
+    {"dall-e-3", ModelType::image},
+    {"gpt-image-1", ModelType::image},
+    {"gpt-image-1-mini", ModelType::image},
+    {"gpt-image-1.5", ModelType::image},
+    {"chatgpt-image-latest", ModelType::image},
 });
 
 Error none_here(const InferenceContext& context, std::string_view name, ModelType type) {
@@ -32,6 +37,8 @@ Error none_here(const InferenceContext& context, std::string_view name, ModelTyp
   if (type == ModelType::tts) {
     how = settings != nullptr && !settings->espeak_model ? "set espeak_model to true, and run apt-get install espeak-ng"
                                                          : "run apt-get install espeak-ng";
+  } else if (type == ModelType::image) {
+    how = "docs/images.md describes how to get one";
   } else {
     const std::string folder =
         settings != nullptr && !settings->models_dir.empty() ? settings->models_dir.front().native() : "MODELS_DIR";
@@ -47,7 +54,7 @@ Error none_here(const InferenceContext& context, std::string_view name, ModelTyp
 
 bool is_better(const models::ModelInfo& one, const models::ModelInfo& other) {
   const auto rank = [](const models::ModelInfo& model) {
-    return std::tuple(model.recipe == kEspeak, ~model.size.value(), model.name.value());
+    return std::tuple(backends::speaks_by_espeak(model), ~model.size.value(), model.name.value());
   };
   return rank(one) < rank(other);
 }

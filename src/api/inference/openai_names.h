@@ -1,5 +1,5 @@
-// OpenAI's names of models for speech and transcription, which many clients send unchanged. They mean the best model
-// of their type on this machine.
+// OpenAI's names of models for speech, transcription and images, which many clients send unchanged. They mean the
+// best model of their type on this machine.
 #pragma once
 
 #include <optional>

@@ -22,9 +22,10 @@ std::string best(const router::Report& report, const models::Catalog& catalog, M
   return found != nullptr ? found->name.value() : "none";
 }
 
-TEST(OpenaiNames, AreThoseOfSpeechAndTranscription) {
+TEST(OpenaiNames, AreThoseOfSpeechTranscriptionAndImages) {
   EXPECT_EQ(type_of_openai_name("tts-1-hd"), ModelType::tts);
   EXPECT_EQ(type_of_openai_name("gpt-4o-mini-transcribe"), ModelType::transcription);
+  EXPECT_EQ(type_of_openai_name("gpt-image-1"), ModelType::image);
   EXPECT_EQ(type_of_openai_name("gpt-4o"), std::nullopt);
 }
 

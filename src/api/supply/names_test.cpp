@@ -95,6 +95,20 @@ TEST_F(NamesTest, WhatIsntKnownOrNotOursIsRefused) {
   EXPECT_FALSE(fs::exists(dir / "tiny-llama.gguf"));
 }
 
+TEST_F(NamesTest, AModelThatIsListedBecauseItsProgramIsInstalledIsNotDeleted) {
+  const models::InstalledModel espeak{
+      {.name = "espeak-ng", .checkpoint = {}, .recipe = "espeak-ng", .labels = {"tts"}, .configured = true},
+      [] { return true; }};
+  registry.look_at({.models_dirs = {dir.path()}, .hub_cache = {}, .installed = {espeak}});
+  registry.rescan();
+  const auto refused = post("/v1/delete", R"({"model_name":"espeak-ng"})");
+  EXPECT_EQ(refused.status, 409u);
+  EXPECT_EQ(refused.error("code"), "file_not_ours");
+  EXPECT_EQ(refused.error("message"),
+            "'espeak-ng' cannot be deleted: it is listed because its program is installed; to hide it, set "
+            "espeak_model to false");
+}
+
 TEST_F(NamesTest, AModelInMemoryIsUnloadedFirstUnlessItWorks) {
   have("tiny-llama");
   auto asking =

@@ -213,7 +213,7 @@ async::Task<Result<Removal>> remove_model(SupplyContext& context, RemovalRequest
   const auto model = co_await find_for_removal(context, wanted.name);
   if (!model) co_return std::unexpected(model.error());
   const models::ModelInfo& info = **model;
-  if (info.unconfigured) {
+  if (info.installed) {
     co_return fail(errc::file_not_ours,
                    fmt::format("'{}' cannot be deleted: it is listed because its program is installed; to hide it, set "
                                "espeak_model to false",

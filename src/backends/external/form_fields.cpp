@@ -16,17 +16,17 @@ constexpr std::size_t kLongestName = 4096;
 constexpr std::size_t kReadAhead = 64 * 1024;
 constexpr std::string_view kLineEnd = "\r\n", kEndOfHead = "\r\n\r\n";
 
-std::string delimiter_of(std::string_view content_type) {
-  const auto boundary = dialects::boundary_of(content_type);
-  return boundary ? "\r\n--" + *boundary : std::string();
-}
-
 std::string value_text(const std::string& json) {
   const auto peek = json::Peek::open(json);
   return peek && peek->root().is_string() ? std::string(peek->root().as_string()) : json;
 }
 
 }  // namespace
+
+std::string delimiter_of(std::string_view content_type) {
+  const auto boundary = dialects::boundary_of(content_type);
+  return boundary ? "\r\n--" + *boundary : std::string();
+}
 
 std::string form_field_of(std::string_view head) {
   const std::string lower = to_lower(head);

@@ -12,6 +12,8 @@
 
 namespace corral::backends {
 
+// What stands before each part: "\r\n--boundary". Empty: the content type is not that of a form.
+std::string delimiter_of(std::string_view content_type);
 // The name of the field whose head this is. Empty: a file, or a head without a name.
 std::string form_field_of(std::string_view head);
 

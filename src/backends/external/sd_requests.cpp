@@ -43,13 +43,6 @@ std::string without_controls(std::string text) {
   return text;
 }
 
-bool is_number(const std::string& text) {
-  const auto peek = json::Peek::open(text);
-  if (!peek) return false;
-  const auto kind = peek->root().kind();
-  return kind == json::Kind::integer || kind == json::Kind::number;
-}
-
 class Parameters {
  public:
   explicit Parameters(const Fields& fields) : fields_(fields), out_(text_) {}
@@ -72,7 +65,7 @@ class Parameters {
  private:
   bool number(std::string_view field, std::string_view name) {
     const auto found = fields_.find(field);
-    if (found == fields_.end() || !is_number(found->second)) return false;
+    if (found == fields_.end() || !dialects::is_json_number(found->second)) return false;
     out_.key(name).raw(found->second);
     return true;
   }
@@ -91,11 +84,6 @@ std::string prompt_of(const Fields& fields, std::uint32_t any_seed) {
   const auto found = fields.find("prompt");
   const auto prompt = found == fields.end() ? std::string() : without_tag(found->second);
   return fmt::format("<{}>{}</{}>{}", kTag, Parameters(fields).json(any_seed), kTag, prompt);
-}
-
-std::string delimiter_of(std::string_view content_type) {
-  const auto boundary = dialects::boundary_of(content_type);
-  return boundary ? "\r\n--" + *boundary : std::string();
 }
 
 std::unexpected<Error> not_a_form() {
@@ -124,7 +112,7 @@ std::string sd_body(std::string_view body, std::uint32_t any_seed) {
     const auto found = fields.find(name);
     if (found == fields.end()) continue;
     out.key(name);
-    is_number(found->second) ? out.raw(found->second) : out.value(found->second);
+    dialects::is_json_number(found->second) ? out.raw(found->second) : out.value(found->second);
   }
   out.end_object();
   return theirs;

@@ -1,12 +1,11 @@
 #include "backends/speech/sound_converter.h"
 
-#include <cstdlib>
+#include <algorithm>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "backends/errors.h"
-#include "backends/external/program_path.h"
 #include "dialects/audio/wav.h"
 #include "protocol/errors.h"
 
@@ -16,12 +15,6 @@ namespace {
 constexpr const char* kProgram = "ffmpeg";
 constexpr Millis kLongest = std::chrono::minutes(10);
 constexpr dialects::audio::WavFormat kFormat{16'000, 1};
-
-std::string program() {
-  const char* const path = std::getenv("PATH");
-  const auto found = find_program(kProgram, {}, path != nullptr ? path : "");
-  return found ? found->native() : std::string();
-}
 
 Error no_sound(std::string_view why) {
   return {make_error_code(protocol::errc::bad_value),
@@ -51,8 +44,6 @@ async::Task<Result<std::shared_ptr<http::Spool>>> collect(proc::Child& child, ht
 
 }  // namespace
 
-bool FfmpegConverter::is_there() const { return !program().empty(); }
-
 std::vector<std::string> FfmpegConverter::command(const std::string& file) {
   // Formats that list other files (m3u8, concat) aren't allowed: so a file can't make ffmpeg read another one.
   constexpr const char* kFormats =
@@ -75,7 +66,7 @@ async::Task<Result<std::shared_ptr<http::Spool>>> FfmpegConverter::to_wav(std::s
                                                                           http::SpoolRoom& room) {
   auto input = sound->file();
   if (!input) co_return std::unexpected(input.error());
-  const auto there = program();
+  const auto there = program_();
   if (there.empty()) co_return fail(errc::backend_not_installed, "ffmpeg is not installed: apt-get install ffmpeg");
   // The file has no name; ffmpeg opens it by our descriptor, because it must be able to seek.
   proc::ChildSpec spec{.name = kProgram, .argv = command(fmt::format("/proc/{}/fd/{}", ::getpid(), (*input)->get()))};

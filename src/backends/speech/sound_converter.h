@@ -4,6 +4,8 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "async/timer.h"
 #include "http/spool.h"
@@ -24,10 +26,11 @@ class SoundConverter {
 
 class FfmpegConverter final : public SoundConverter {
  public:
-  // Both must outlive it.
-  FfmpegConverter(proc::Spawner& spawner, async::Timers& timers) : spawner_(spawner), timers_(timers) {}
+  // `spawner` and `timers` must outlive it. `program`: the path of ffmpeg; empty: not installed.
+  FfmpegConverter(proc::Spawner& spawner, async::Timers& timers, std::string (*program)())
+      : spawner_(spawner), timers_(timers), program_(program) {}
 
-  bool is_there() const override;
+  bool is_there() const override { return !program_().empty(); }
   async::Task<Result<std::shared_ptr<http::Spool>>> to_wav(std::shared_ptr<const http::Spool> sound,
                                                            http::SpoolRoom& room) override;
 
@@ -37,6 +40,7 @@ class FfmpegConverter final : public SoundConverter {
  private:
   proc::Spawner& spawner_;
   async::Timers& timers_;
+  std::string (*const program_)();
 };
 
 }  // namespace corral::backends

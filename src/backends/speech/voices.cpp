@@ -65,7 +65,7 @@ const Voice* find_voice(std::string_view name, const VoiceList& voices) {
   return find([&](const Voice& one) { return std::ranges::any_of(one.aliases, same); });
 }
 
-// ", did you mean ...?" or nothing.
+// " (did you mean a or b?)", or nothing.
 std::string did_you_mean(std::string_view name, const VoiceList& voices) {
   std::vector<std::string> names;
   for (const auto& voice : voices) {

@@ -1,5 +1,6 @@
 // Checks the header of a client's WAV file before anything reads its samples: a header may claim a format whose
-// conversion takes far more memory and time than the file has bytes. Pure.
+// conversion takes far more memory and time than the file has bytes. Pure. The same format:
+// engine/media/sound_headers.cpp (whole files).
 #pragma once
 
 #include <cstddef>

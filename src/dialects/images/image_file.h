@@ -1,4 +1,5 @@
-// The format, size and colours of an image, from the first bytes of its file. Pure.
+// The format, size and colours of an image, from the first bytes of its file. Pure. The same formats:
+// engine/media/picture_headers.cpp (whole files).
 #pragma once
 
 #include <cstdint>

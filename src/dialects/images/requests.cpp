@@ -48,7 +48,6 @@ std::shared_ptr<ImagesAsked> facts_of(json::View body) {
   facts->stream = body.find("stream").as_bool();
   facts->size = text("size");
   facts->quality = text("quality");
-  facts->background = text("background");
   if (auto format = text("output_format"); !format.empty()) facts->format = std::move(format);
   return facts;
 }
@@ -69,13 +68,6 @@ Result<Canonical> read(const std::string& body, const protocol::FieldTable& tabl
   return asked;
 }
 
-bool is_number(const std::string& text) {
-  const auto peek = json::Peek::open(text);
-  if (!peek) return false;
-  const auto kind = peek->root().kind();
-  return kind == json::Kind::integer || kind == json::Kind::number;
-}
-
 // The field of a form as JSON; a value that isn't of the field's kind becomes a text, whose error shows it.
 void write_field(json::Writer& out, const protocol::Field& field, const std::string& text) {
   out.any_key(field.name);
@@ -88,7 +80,7 @@ void write_field(json::Writer& out, const protocol::Field& field, const std::str
     const bool is_true = word == "true" || word == "1", is_false = word == "false" || word == "0";
     is_true || is_false ? out.value(is_true) : out.value(text);
   } else {
-    is_number(text) ? out.raw(text) : out.value(text);
+    is_json_number(text) ? out.raw(text) : out.value(text);
   }
 }
 

@@ -20,7 +20,7 @@ struct ImagesAsked {
   bool stream = false;
   bool is_generation = true;  // else of a given image: the names of events differ
   // As the client gave them; empty: not given.
-  std::string size = {}, quality = {}, background = {};
+  std::string size = {}, quality = {};
   std::string format = "png";
 };
 const ImagesAsked& asked_of(const Canonical& request);

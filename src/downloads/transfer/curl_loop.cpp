@@ -41,7 +41,7 @@ struct Transfer {
   std::size_t head_bytes = 0;
   bool enough = false, refused = false, too_large = false;
   const std::function<bool(const asio::ip::address&)>* may_connect = nullptr;
-  bool kept_out = false;  // an address was refused
+  bool address_refused = false;  // an address was refused
   std::array<char, CURL_ERROR_SIZE> text{};
 };
 
@@ -89,7 +89,7 @@ curl_socket_t open_socket(void* context, curlsocktype, curl_sockaddr* to) noexce
   Transfer& transfer = *static_cast<Transfer*>(context);
   const auto address = address_of(to->addr);
   if (!address || !(*transfer.may_connect)(*address)) {
-    transfer.kept_out = true;
+    transfer.address_refused = true;
     return CURL_SOCKET_BAD;
   }
   return ::socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
@@ -410,7 +410,7 @@ async::Task<FetchAnswer> CurlLoop::fetch(FetchRequest request) {
   } else if (!transfer.enough) {
     answer.fault = fault_of(transfer.result);
     answer.detail = transfer.text[0] ? transfer.text.data() : curl_easy_strerror(transfer.result);
-    answer.kept_out = transfer.kept_out && answer.fault != Fault::none;
+    answer.address_refused = transfer.address_refused && answer.fault != Fault::none;
     answer.too_many_redirects = transfer.result == CURLE_TOO_MANY_REDIRECTS;
   }
   co_return answer;

@@ -50,7 +50,7 @@ struct FetchAnswer {
   std::string body = {};  // the body without a sink; of failures the beginning
   Fault fault = Fault::none;
   std::string detail = {};
-  bool kept_out = false;  // failed, and an address of the host was refused (CurlOptions::may_connect)
+  bool address_refused = false;  // failed, and an address of the host was refused (CurlOptions::may_connect)
   bool too_many_redirects = false;
 
   // For Attempts; the caller sets `received`.

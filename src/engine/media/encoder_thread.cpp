@@ -8,9 +8,8 @@
 #include <system_error>
 #include <utility>
 
-#include <unistd.h>
-
 #include "base/clock.h"
+#include "base/thread_priority.h"
 #include "engine/values/errors.h"
 
 namespace corral::engine {
@@ -18,13 +17,6 @@ namespace {
 
 // Also applies to the compute threads that this thread starts.
 constexpr int kNice = 5;
-
-void step_back() {
-#ifdef __linux__
-  // Of this thread only; on other systems it would be that of the process.
-  [[maybe_unused]] const int now = ::nice(kNice);
-#endif
-}
 
 Error failure_of(const char* what) {
   return {errc::decode_failed, std::string("can't encode the picture or sound: ") + what};
@@ -140,7 +132,7 @@ void EncoderThread::take(const Ordered& done, Result<MediaRows> rows) noexcept {
 }
 
 void EncoderThread::run() {
-  step_back();
+  lower_priority(kNice);
   MutexLock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this]() REQUIRES(mutex_) { return closed_ || !waiting_.empty(); });

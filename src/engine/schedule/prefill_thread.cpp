@@ -5,9 +5,8 @@
 #include <system_error>
 #include <utility>
 
-#include <unistd.h>
-
 #include "base/log.h"
+#include "base/thread_priority.h"
 
 namespace corral::engine {
 namespace {
@@ -23,13 +22,6 @@ void report(const char* failure) noexcept {
     log::warning("engine", "the prefill lane failed, the prompt is computed in the passes: {}", failure);
   } catch (...) {  // then the log has no entry
   }
-}
-
-void step_back() {
-#ifdef __linux__
-  [[maybe_unused]] const int now =
-      ::nice(kNice);  // of this thread only; on other systems it would be that of the process
-#endif
 }
 
 }  // namespace
@@ -87,7 +79,7 @@ void PrefillThread::hand_over(PrefillResult result) noexcept {
 }
 
 void PrefillThread::run() {
-  step_back();
+  lower_priority(kNice);
   MutexLock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this]() REQUIRES(mutex_) { return job_ || closed_; });

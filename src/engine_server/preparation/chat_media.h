@@ -32,10 +32,10 @@ struct MediaPrompt {
   std::vector<engine::Token> tokens;
   std::vector<engine::MediaSpan> media;
 };
-// The tokens of a prompt that a template has made, with the files at its markers. `max` tokens fit; 0: any number, and
-// they are counted only, so `media` stays empty. Of
-// an engine without weights only the tokens of text. Errors: those of PromptTokens::tokenize; bad_value and no_media
-// for a file; render_failed, if the template has left markers out; context_length_exceeded.
+// The tokens of a prompt that a template has made, with the files at its markers. `max` tokens fit; 0: any number,
+// which are counted only, so `media` stays empty. Of an engine without weights: only the tokens of text. Errors: those
+// of PromptTokens::tokenize; bad_value and no_media for a file; render_failed, if the template has left markers out;
+// context_length_exceeded.
 Result<MediaPrompt> tokens_with_media(const PromptTokens& tokens, std::string_view prompt,
                                       std::span<const MediaFile> files, std::size_t max, const CancelToken& stop);
 

@@ -7,6 +7,7 @@
 #include "engine/test_pictures.h"
 #include "engine_server/errors.h"
 #include "engine_server/test_support.h"
+#include "protocol/answers/answers.h"
 #include "protocol/errors.h"
 #include "protocol/media.h"
 
@@ -18,20 +19,9 @@ using test::Answer;
 using test::Fixture;
 using testing::HasSubstr;
 
-std::string to_base64(const std::vector<std::uint8_t>& bytes) {
-  static constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t i = 0; i < 3; ++i) group = group << 8 | (at + i < bytes.size() ? bytes[at + i] : 0u);
-    for (std::size_t i = 0; i < 4; ++i)
-      text.push_back(at + i <= bytes.size() ? kDigits[group >> (18 - 6 * i) & 63] : '=');
-  }
-  return text;
-}
-
 std::string picture_part(const std::vector<std::uint8_t>& file) {
-  return R"({"type":"image_url","image_url":{"url":"data:image/png;base64,)" + to_base64(file) + R"("}})";
+  return R"({"type":"image_url","image_url":{"url":"data:image/png;base64,)" +
+         protocol::base64(std::string(file.begin(), file.end())) + R"("}})";
 }
 std::string text_part(const std::string& text) { return R"({"type":"text","text":")" + text + R"("})"; }
 std::string body_of(const std::string& parts, const std::string& more = {}) {

@@ -1,12 +1,13 @@
 #include "engine_server/preparation/preparation.h"
 
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "base/heap.h"
 #include "base/mutex.h"
+#include "base/thread_priority.h"
 #include "engine/values/errors.h"
 
 namespace corral::engine_server {
@@ -46,8 +47,8 @@ Error queue_full(const FairQueue::Full& full) {
 // Lowers the priority of this thread, since its work may take long.
 void yield_to_others() {
   constexpr int kNice = 5;
-  static thread_local const int now = ::nice(kNice);  // of this thread only
-  (void)now;
+  static thread_local bool lowered = false;
+  if (!std::exchange(lowered, true)) lower_priority(kNice);
 }
 
 }  // namespace

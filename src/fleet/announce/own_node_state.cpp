@@ -112,7 +112,7 @@ std::vector<mesh::ServedModel> serving(const NodeOptions& options, const Machine
   std::vector<mesh::ServedModel> served;
   for (const auto& instance : facts.report.instances) {
     const auto state = state_of(instance.view.state);
-    if (!state || (instance.model != nullptr && instance.model->unconfigured)) continue;
+    if (!state || (instance.model != nullptr && instance.model->installed)) continue;
     mesh::ServedModel model;
     model.name = instance.view.spec->name.value();
     model.state = *state;
@@ -185,7 +185,7 @@ mesh::NodeState make_node_state(const NodeOptions& options, const MachineFacts& 
   if (options.role != mesh::Role::client && facts.catalog) {
     for (const auto& model : facts.catalog->models()) {
       // A program that a node has by chance is no model of the mesh: each node has its own, or none.
-      if (model->unconfigured) continue;
+      if (model->installed) continue;
       node_state.models.push_back(on_disk(*model, options, facts, gpu ? Device::gpu : Device::cpu));
     }
     node_state.serving = serving(options, facts);

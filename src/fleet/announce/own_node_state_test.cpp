@@ -58,7 +58,7 @@ TEST_F(OwnNodeStateTest, TellsModelsMemoryAndWhere) {
 TEST_F(OwnNodeStateTest, AnUnconfiguredModelIsNoModelOfTheMesh) {
   auto model = std::make_shared<models::ModelInfo>();
   model->name = ModelName("espeak-ng");
-  model->unconfigured = true;
+  model->installed = true;
   facts.catalog = std::make_shared<const models::Catalog>(
       std::vector<models::ModelInfo>{*model}, std::vector<models::Problem>(), std::vector<models::Problem>());
   serve(residency::InstanceState::ready, Millis(0));

@@ -17,6 +17,7 @@
 
 #include "base/log.h"
 #include "base/state_file.h"
+#include "base/thread_priority.h"
 #include "base/unique_fd.h"
 
 namespace corral::models {
@@ -53,7 +54,7 @@ ssize_t read_at(int fd, char* space, std::size_t size, off_t offset, bool& dont_
 // seconds, also while it holds a lock of the allocator or of the process's memory map, which the whole server needs.
 void step_back() {
   constexpr int kNice = 10;  // a tenth of a processor that another thread wants
-  [[maybe_unused]] const int now = ::nice(kNice);
+  lower_priority(kNice);
   ::syscall(SYS_ioprio_set, kIoThread, 0, kIoIdle);
 }
 

@@ -250,7 +250,7 @@ Catalog add_installed(Catalog found, const std::vector<InstalledModel>& installe
     if (found.contains(model.name) || !wrong(model, recipes).empty() || !is_installed()) continue;
     auto& info = added.emplace_back(foreign(model, recipes));
     info.name = ModelName(model.name);
-    info.unconfigured = true;
+    info.installed = true;
     add_labels(info, model);
     declare(info, model.declared);
   }

@@ -63,7 +63,7 @@ TEST_F(UserModelsTest, AnInstalledProgramsModelNeedsNoConfiguration) {
   ASSERT_TRUE(model);
   EXPECT_EQ((*model)->type, ModelType::tts);
   EXPECT_EQ((*model)->recipe, "espeak-ng");
-  EXPECT_TRUE((*model)->unconfigured);
+  EXPECT_TRUE((*model)->installed);
   EXPECT_THAT(names(*with({}, [] { return false; })), ElementsAre("chat"));
   EXPECT_THAT(names(*with({}, yes, true)), ElementsAre("chat"));
   // The user's model of that name, or with such an alias, comes first.

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <string_view>
 
+#include "backends/external/known_backends.h"
+
 namespace corral::router {
 namespace {
 
-constexpr std::string_view kEngine = "llamacpp";
 constexpr std::string_view kVision = "vision", kSound = "chat-transcription";
 
 }  // namespace
@@ -20,7 +21,7 @@ ModelMedia media_of(const models::ModelInfo& model, Projector projector) {
   if (model.type != ModelType::llm) return {};
   const bool beside = !model.mmproj.empty();
   ModelMedia media{.pictures = models::takes_pictures(model), .sounds = beside && model.traits.audio};
-  if (model.recipe != kEngine) {
+  if (model.recipe != backends::kEngineRecipe) {
     media.sure = false;  // the program may read more than its descriptor says
     if (model.declared.vision == false) media = {};
     return media;
@@ -40,7 +41,8 @@ bool reads_sound(const std::vector<std::string>& labels) { return std::ranges::f
 
 std::vector<std::string> labels_with(const models::ModelInfo& model, Projector projector) {
   auto labels = model.labels;
-  if (projector == Projector::own || model.type != ModelType::llm || model.recipe != kEngine) return labels;
+  if (projector == Projector::own || model.type != ModelType::llm || model.recipe != backends::kEngineRecipe)
+    return labels;
   std::erase_if(labels, [](const std::string& label) { return label == kVision || label == kSound; });
   if (projector == Projector::named) labels.emplace_back(kVision);
   return labels;

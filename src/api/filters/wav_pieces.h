@@ -11,19 +11,19 @@
 
 namespace corral::api {
 
-struct PieceOfSound {
+struct WavPiece {
   double at = 0;  // its first second
   std::shared_ptr<http::Spool> wav;
 };
 
 // On one loop. Holds at most two pieces in memory, whatever the size of the file.
-class SoundPieces {
+class WavPieces {
  public:
   // `wav` describes `file`, and its samples can be read. `room` must outlive it.
-  SoundPieces(std::shared_ptr<const http::Spool> file, const dialects::audio::CheckedWav& wav, http::SpoolRoom& room);
+  WavPieces(std::shared_ptr<const http::Spool> file, const dialects::audio::CheckedWav& wav, http::SpoolRoom& room);
 
   // Nothing: there are no more. Errors: those of Spool.
-  async::Task<Result<std::optional<PieceOfSound>>> next();
+  async::Task<Result<std::optional<WavPiece>>> next();
   double duration() const { return wav_.duration(); }
 
  private:

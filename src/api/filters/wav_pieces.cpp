@@ -1,4 +1,4 @@
-#include "api/filters/sound_pieces.h"
+#include "api/filters/wav_pieces.h"
 
 #include <algorithm>
 #include <string_view>
@@ -8,7 +8,7 @@ namespace corral::api {
 
 namespace audio = dialects::audio;
 
-SoundPieces::SoundPieces(std::shared_ptr<const http::Spool> file, const audio::CheckedWav& wav, http::SpoolRoom& room)
+WavPieces::WavPieces(std::shared_ptr<const http::Spool> file, const audio::CheckedWav& wav, http::SpoolRoom& room)
     : wav_(wav),
       room_(room),
       file_(http::Spool::reader(std::move(file))),
@@ -16,14 +16,14 @@ SoundPieces::SoundPieces(std::shared_ptr<const http::Spool> file, const audio::C
       skip_(wav.samples_at),
       left_(wav.bytes) {}
 
-async::Task<Result<std::optional<PieceOfSound>>> SoundPieces::next() {
+async::Task<Result<std::optional<WavPiece>>> WavPieces::next() {
   auto piece = cutter_.next();
   while (!piece && !ended_) {
     auto reading = read_more();
     if (const auto read = co_await std::move(reading); !read) co_return std::unexpected(read.error());
     piece = cutter_.next();
   }
-  if (!piece) co_return std::optional<PieceOfSound>();
+  if (!piece) co_return std::optional<WavPiece>();
   auto spool = std::make_shared<http::Spool>(room_);
   const std::string_view samples(reinterpret_cast<const char*>(piece->samples.data()), piece->samples.size() * 2);
   const auto head = audio::wav_head({wav_.format.rate, 1}, static_cast<std::uint32_t>(samples.size()));
@@ -34,10 +34,10 @@ async::Task<Result<std::optional<PieceOfSound>>> SoundPieces::next() {
   auto finishing = spool->finish();
   if (const auto finished = co_await std::move(finishing); !finished) co_return std::unexpected(finished.error());
   const auto at = static_cast<double>(piece->first) / wav_.format.rate;
-  co_return std::optional<PieceOfSound>(PieceOfSound{at, std::move(spool)});
+  co_return std::optional<WavPiece>(WavPiece{at, std::move(spool)});
 }
 
-async::Task<Result<>> SoundPieces::read_more() {
+async::Task<Result<>> WavPieces::read_more() {
   auto reading = file_->read();
   const auto piece = co_await std::move(reading);
   if (!piece) co_return std::unexpected(piece.error());
