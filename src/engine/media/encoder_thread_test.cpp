@@ -97,8 +97,10 @@ TEST(EncoderThreadTest, AFailureThatNoSessionWaitedForIsForgotten) {
         throw std::runtime_error("no luck");
       },
       1 << 20);
-  encoder.find(piece_of("a"));
+  auto first = piece_of("a");
+  encoder.find(first);
   begun.get_future().wait();
+  first.reset();
   go_on.set_value();
   const auto later = piece_of("a");
   EXPECT_TRUE(wait_for(encoder, later).rows);
