@@ -41,7 +41,7 @@ struct Transfer {
   std::size_t head_bytes = 0;
   bool enough = false, refused = false, too_large = false;
   const std::function<bool(const asio::ip::address&)>* may_connect = nullptr;
-  bool address_refused = false;  // an address was refused
+  bool address_refused = false;
   std::array<char, CURL_ERROR_SIZE> text{};
 };
 

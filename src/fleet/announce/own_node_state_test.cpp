@@ -55,7 +55,7 @@ TEST_F(OwnNodeStateTest, TellsModelsMemoryAndWhere) {
 }
 
 // With mesh_models = "*" every node would have loaded it.
-TEST_F(OwnNodeStateTest, AnUnconfiguredModelIsNoModelOfTheMesh) {
+TEST_F(OwnNodeStateTest, AModelOfAnInstalledProgramIsNoModelOfTheMesh) {
   auto model = std::make_shared<models::ModelInfo>();
   model->name = ModelName("espeak-ng");
   model->installed = true;
