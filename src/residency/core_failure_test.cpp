@@ -324,6 +324,18 @@ TEST(CrashCooldown, IsForgottenWhenOneHasLivedLong) {
   EXPECT_THAT(house.acquire("a"), ElementsAre("start a"));
 }
 
+TEST(CrashCooldown, IsForgottenWhenOneThatHadAnsweredWasStopped) {
+  CoreHarness house;
+  end_under_a_request(house);
+  end_under_a_request(house);
+  house.have_idle("a");
+  house.unload("a");
+  house.stopped("a", true);
+  EXPECT_THAT(house.snapshot().failures, IsEmpty());
+  end_under_a_request(house);
+  EXPECT_THAT(house.acquire("a"), ElementsAre("start a"));
+}
+
 TEST(CrashCooldown, DoesNotConcernOtherOptionsOrOtherModels) {
   CoreHarness house;
   for (int i = 0; i < 3; ++i) end_under_a_request(house);

@@ -91,7 +91,7 @@ class CoreHarness {
     return send(CheckFailed{asked.instance, asked.check,
                             Error(std::make_error_code(std::errc::no_such_file_or_directory), "gone")});
   }
-  Lines stopped(const std::string& name) { return send(InstanceStopped{child(name)}); }
+  Lines stopped(const std::string& name, bool answered = false) { return send(InstanceStopped{child(name), answered}); }
   Lines downsized(const std::string& name) { return send(Downsized{child(name)}); }
   Lines not_downsized(const std::string& name) { return send(DownsizeFailed{child(name)}); }
   // Sets the free memory of "gpu0", of 100.

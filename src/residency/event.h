@@ -88,6 +88,7 @@ struct InstanceDied {
 // Answer to StopInstance and AbortLoad: the process is gone and its memory free.
 struct InstanceStopped {
   InstanceId instance;
+  bool answered = false;  // at least one request since its load
 };
 
 // Answers to Downsize: exactly one of these, also if a request has made the answer irrelevant. A process that doesn't

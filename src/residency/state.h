@@ -96,8 +96,8 @@ inline bool is_given_up(const Instance& instance) {
          instance.leaving == StopReason::yield;
 }
 
-// Consecutive failed loads of a model; reset by a success. Or consecutive crashes under requests; reset by a longer
-// life.
+// Consecutive failed loads of a model; reset by a success. Or consecutive crashes under requests; reset by an
+// answer or a longer life.
 struct Failure {
   int in_a_row = 0;
   MonoTime cool_until;

@@ -32,7 +32,9 @@ bool ProcessEvents::handle(const LoadFailed& event, const Step& step) {
 }
 
 bool ProcessEvents::handle(const InstanceDied& event, const Step& step) { return end(event.instance, event, step); }
-bool ProcessEvents::handle(const InstanceStopped& event, const Step& step) { return end(event.instance, {}, step); }
+bool ProcessEvents::handle(const InstanceStopped& event, const Step& step) {
+  return end(event.instance, {.instance = event.instance, .answered = event.answered}, step);
+}
 
 // The process is gone, expectedly or not.
 bool ProcessEvents::end(InstanceId id, const InstanceDied& death, const Step& step) {

@@ -241,7 +241,7 @@ async::Task<void> ProcessManager::give_up(std::shared_ptr<RunningInstance> runni
   }
   if (failure) log_failure(failure, "the end", running->spec->name.value());
   forget(running);
-  driver_.dispatch(residency::InstanceStopped{running->id});
+  driver_.dispatch(residency::InstanceStopped{running->id, running->answered});
 }
 
 void ProcessManager::forget(const std::shared_ptr<RunningInstance>& running) {
