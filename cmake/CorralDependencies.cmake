@@ -94,6 +94,14 @@ add_library(corral::webp ALIAS corral_webp)
 target_include_directories(corral_webp SYSTEM INTERFACE "${CORRAL_WEBP_INCLUDE}")
 target_link_libraries(corral_webp INTERFACE "${CORRAL_WEBP_LIBRARY}")
 
+# Line editing in chats of the command line.
+find_path(CORRAL_EDIT_INCLUDE histedit.h REQUIRED)
+find_library(CORRAL_EDIT_LIBRARY edit REQUIRED)
+add_library(corral_edit INTERFACE)
+add_library(corral::edit ALIAS corral_edit)
+target_include_directories(corral_edit SYSTEM INTERFACE "${CORRAL_EDIT_INCLUDE}")
+target_link_libraries(corral_edit INTERFACE "${CORRAL_EDIT_LIBRARY}")
+
 # llama.cpp: corral::llama (libllama and ggml), corral::llama_common (chat templates, grammars) and corral::mtmd (pictures and sound).
 set(CORRAL_LLAMA_VERSION 0.5.0)
 add_library(corral_llama INTERFACE)

@@ -71,9 +71,21 @@ seen = "where the repository is mentioned"
 
 ## Chat
 
-`corral run MODEL` loads the model if necessary, and then reads messages. `/bye` or Ctrl-D leaves, `/clear` clears the
-conversation, `"""` starts and ends a message of several lines. Ctrl-C stops a response; a second one at the prompt leaves.
-When the context is full, the oldest messages are dropped; the system text stays.
+`corral run MODEL` loads the model if necessary, and then reads messages. `/help` lists the commands, `/bye` or Ctrl-D
+leaves. Ctrl-C stops a response; a second one at the prompt leaves. On a terminal a response is broken between words, and
+its Markdown is shown as headings, lists, code and bold text; reasoning is dimmed. A pipe gets the exact text.
+
+- Messages are edited as in a shell: arrows, Home, End, Alt-B and Alt-F by words, Ctrl-R searches earlier messages, which
+  are kept in `chat_history` in `~/.local/state/corral` (`--no-history`: not). A pasted text of several lines is one message;
+  so is the text between `"""` and `"""`. Alt-Enter begins a new line. Tab completes commands.
+- `/set NAME VALUE` sets any field of requests ([requests.md](requests.md)), such as `temperature`; `/set system TEXT`,
+  `/set format json`, `/set nothink`, `/set verbose`. `/show parameters` lists what is set, `/unset NAME` removes it.
+- `/file FILE` and `/image FILE` attach texts, pictures and sounds to the next message, `--file` and `--image` to the first.
+- `/retry` asks again, `/edit` opens the last message in `$EDITOR`. `/model NAME` goes on with another model. `/save NAME`
+  and `/load NAME` keep conversations in `~/.local/state/corral/chats`.
+- When the context is full, the oldest messages are dropped; the system text stays. `/set context_shift true` instead lets a
+  response be longer than the context.
+
 If no server responds, `run` asks whether to start one (`--start`: without the question), which ends with the command. Its
 log is `log/started-server.log` in `state_dir`. With a prompt as an argument, or text from a pipe, `run` prints one response
 and exits:
@@ -82,6 +94,8 @@ and exits:
 corral run tiny-llama "Why is the sky blue?"
 corral run tiny-llama "Summarise this:" < notes.txt
 git diff | corral run tiny-llama
+corral run tiny-vision "What is this?" --image photo.jpg
+corral run tiny-llama "Three colours" --format schema.json
 ```
 
 ## Exit codes

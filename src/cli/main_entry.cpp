@@ -8,6 +8,8 @@
 #include "cli/server/http_api.h"
 #include "cli/server/server_starter.h"
 #include "cli/terminal/interrupts.h"
+#include "cli/terminal/line_editor.h"
+#include "config/paths.h"
 
 namespace corral::cli {
 namespace {
@@ -49,12 +51,17 @@ int main_entry(int argc, char** argv, const Hooks& hooks) {
     return run_program(arguments, hooks, surroundings);
   }
   SystemInterrupts interrupts;
-  StandardInput input(STDIN_FILENO, interrupts);
+  const Terminal terminal = process_terminal(environment);
+  StandardInput plain(STDIN_FILENO, interrupts);
+  const MessageHistory history(config::Paths::from(environment).state_home / "corral" / "chat_history");
+  LineEditor editor(plain, history);
+  const bool edits = terminal.in_tty && terminal.out_tty && environment("TERM").value_or("dumb") != "dumb";
+  LineInput& input = edits ? static_cast<LineInput&>(editor) : plain;
   const auto connect = [&](const Address& address) { return connect_http(address, interrupts); };
   const auto start = [&](const Address& address, const config::Inputs& inputs) {
     return start_server(address, inputs, interrupts);
   };
-  ProgramIo surroundings{environment, process_terminal(environment), input, clock, connect, start, kServiceFile};
+  ProgramIo surroundings{environment, terminal, input, clock, connect, start, kServiceFile};
   return run_program(arguments, hooks, surroundings);
 }
 

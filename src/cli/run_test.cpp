@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "cli/fakes_for_tests.h"
-#include "cli/terminal/chat.h"
+#include "cli/chat/chat.h"
 
 namespace corral::cli {
 namespace {

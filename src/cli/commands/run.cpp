@@ -3,21 +3,18 @@
 #include <CLI/App.hpp>
 #include <fmt/format.h>
 
+#include "cli/chat/dialogue.h"
 #include "cli/commands/command.h"
 #include "cli/errors.h"
 #include "cli/loading.h"
 #include "cli/offers.h"
 #include "cli/pulling.h"
+#include "cli/showing.h"
 #include "cli/starting.h"
-#include "cli/terminal/chat.h"
+#include "config/paths.h"
 
 namespace corral::cli {
 namespace {
-
-constexpr std::string_view kFence = "\"\"\"";
-constexpr std::string_view kHelp =
-    "/bye     leave (also Ctrl-D)\n/clear   clear the conversation\n/help    this list\n\"\"\"      starts and ends a "
-    "text of several lines\nCtrl-C   stops a response; at the prompt, a second one leaves\n";
 
 struct RunOptions {
   std::string model;
@@ -27,16 +24,50 @@ struct RunOptions {
   std::optional<std::int64_t> max_tokens;
   std::optional<double> temperature;
   std::optional<std::int64_t> seed;
+  std::string format;
+  std::string keep_alive;
+  std::vector<std::string> images;
+  std::vector<std::string> files;
+  bool verbose = false;
+  bool history = true;
   bool yes = false;
   bool start = false;
 
-  ChatOptions chat() const { return {model, max_tokens, temperature, seed}; }
   LoadRequest load() const {
     LoadRequest options{model};
     options.values.ctx_size = ctx_size;
     return options;
   }
 };
+
+// What the flags set. Errors: usage.
+Result<ChatSettings> settings_of(const RunOptions& options) {
+  ChatSettings settings;
+  if (options.max_tokens && *options.max_tokens < 1)
+    return fail(errc::usage, fmt::format("--max-tokens must be at least 1, not {}", *options.max_tokens));
+  std::vector<std::pair<std::string_view, std::string>> values;
+  if (options.max_tokens) values.emplace_back("max_completion_tokens", fmt::to_string(*options.max_tokens));
+  if (options.temperature) values.emplace_back("temperature", fmt::format("{}", *options.temperature));
+  if (options.seed) values.emplace_back("seed", fmt::to_string(*options.seed));
+  for (const auto& [name, value] : values) {
+    if (auto set = settings.set(name, value); !set) return std::unexpected(set.error());
+  }
+  if (!options.format.empty()) {
+    if (auto set = settings.set_format(options.format); !set) return std::unexpected(set.error());
+  }
+  return settings;
+}
+
+Result<Draft> draft_of(const RunOptions& options) {
+  Draft draft;
+  for (const std::string& file : options.files) {
+    if (auto added = attach(file, draft); !added) return std::unexpected(added.error());
+  }
+  for (const std::string& file : options.images) {
+    if (auto added = attach_picture(file, draft); !added) return std::unexpected(added.error());
+  }
+  return draft;
+}
 
 enum class Place { here, elsewhere, nowhere };
 
@@ -85,76 +116,6 @@ Result<> make_ready(const CommandContext& context, RunOptions& run) {
   return {};
 }
 
-// The dialogue at a terminal.
-class Dialogue {
- public:
-  Dialogue(CommandContext& context, Chat& chat) : context_(context), chat_(chat) {}
-
-  Result<int> run() {
-    print("Type a message, or /help.\n");
-    while (true) {
-      const InputLine input = read_message();
-      if (input.kind == InputLine::Kind::end) return leave(kExitOk);
-      if (input.kind == InputLine::Kind::interrupted) {
-        if (interrupts_in_a_row_++ > 0) return leave(kExitInterrupted);
-        print("\n(Ctrl-C once more, or /bye, to leave)\n");
-        continue;
-      }
-      interrupts_in_a_row_ = 0;
-      if (input.text == "/bye") return kExitOk;
-      if (!input.text.empty()) answer(input.text);
-    }
-  }
-
- private:
-  void print(std::string_view text) { context_.terminal.err << text << std::flush; }
-  void prompt(std::string_view text) { context_.terminal.out << text << std::flush; }
-  int leave(int code) {
-    print("\n");
-    return code;
-  }
-
-  // A line, or the lines between fences.
-  InputLine read_message() {
-    prompt(">>> ");
-    InputLine line = context_.input.read_line();
-    if (line.kind != InputLine::Kind::line || !line.text.starts_with(kFence)) return line;
-    std::string text = line.text.substr(kFence.size());
-    while (!text.ends_with(kFence)) {
-      prompt("... ");
-      line = context_.input.read_line();
-      if (line.kind != InputLine::Kind::line) return line;
-      if (!text.empty()) text += '\n';
-      text += line.text;
-    }
-    text.resize(text.size() - kFence.size());
-    while (text.ends_with('\n')) text.pop_back();
-    return {InputLine::Kind::line, std::move(text)};
-  }
-
-  void answer(const std::string& text) {
-    if (text == "/clear") {
-      chat_.clear();
-      return print("The conversation is cleared.\n");
-    }
-    if (text == "/help" || text == "/?") return print(kHelp);
-    if (text.starts_with('/') && text.find_first_of(" \n/", 1) == std::string::npos) {
-      return print(fmt::format("Unknown command {}; see /help.\n", text));
-    }
-    const auto done = chat_.ask(text);
-    if (done) return;
-    if (done.error().code == errc::interrupted) {
-      interrupts_in_a_row_ = 1;
-      return print("(stopped)\n");
-    }
-    print(fmt::format("error: {}\n", printable(done.error().message)));
-  }
-
-  CommandContext& context_;
-  Chat& chat_;
-  int interrupts_in_a_row_ = 0;
-};
-
 // Text from the command line, followed by the input from a pipe. Empty: ask the user.
 Result<std::string> find_prompt(const RunOptions& options, CommandContext& context) {
   std::string prompt = fmt::format("{}", fmt::join(options.prompt, " "));
@@ -169,17 +130,58 @@ Result<std::string> find_prompt(const RunOptions& options, CommandContext& conte
   return prompt;
 }
 
-Result<int> answer_as_json(const RunOptions& options, const std::string& prompt, CommandContext& context) {
+Result<int> answer_as_json(const ChatState& chat, const ChatMessage& message, CommandContext& context) {
   std::vector<ChatMessage> messages;
-  if (!options.system.empty()) messages.push_back({"system", options.system});
-  messages.push_back({"user", prompt});
-  const std::string body = chat_body(options.chat(), messages, false);
+  if (!chat.system.empty()) messages.push_back({"system", chat.system});
+  messages.push_back(message);
+  const std::string body = chat_body({chat.model, chat.settings.fields()}, messages, false);
   const auto text = fetch(context.api, ApiRequest::post("/api/v1/chat/completions", body));
   if (!text) return std::unexpected(text.error());
   return print_json(context, *text);
 }
 
+Result<int> converse(const RunOptions& options, CommandContext& context, Chat& chat, Draft draft) {
+  const auto make_model_ready = [&context](const std::string& name) -> Result<std::string> {
+    RunOptions run;
+    run.model = name;
+    if (auto ready = make_ready(context, run); !ready) return std::unexpected(ready.error());
+    return run.model;
+  };
+  const auto show = [&context](const std::string& model, bool only_template) -> Result<> {
+    const auto shown = show_model(model, only_template, context);
+    return shown ? Result<>() : std::unexpected(shown.error());
+  };
+  const auto folder = config::Paths::from(context.inputs.environment).state_home / "corral" / "chats";
+  Dialogue dialogue(context, chat, {SavedChats(folder), options.history, make_model_ready, show});
+  return dialogue.run(std::move(draft));
+}
+
+Result<int> chat_with(const RunOptions& options, CommandContext& context, ChatSettings settings,
+                      const std::string& prompt, Draft draft) {
+  ChatState state{.model = options.model, .system = options.system, .settings = std::move(settings)};
+  if (prompt.empty()) {
+    Chat chat({context.api, context.terminal, context.clock}, std::move(state), options.verbose);
+    return converse(options, context, chat, std::move(draft));
+  }
+  ChatMessage message{"user", draft.texts + prompt, std::move(draft.attachments)};
+  if (context.json) return answer_as_json(state, message, context);
+  Chat chat({context.api, context.terminal, context.clock}, std::move(state), options.verbose);
+  if (const auto answered = chat.ask(std::move(message)); !answered) return std::unexpected(answered.error());
+  return kExitOk;
+}
+
+// How long the model stays in memory after the chat: a request without a prompt, as Ollama's.
+void keep_alive(const RunOptions& options, CommandContext& context) {
+  const std::string body = text_object({{"model", options.model}, {"keep_alive", options.keep_alive}});
+  const auto kept = fetch(context.api, ApiRequest::post("/api/generate", body));
+  if (!kept) context.terminal.err << printable(fmt::format("warning: --keep-alive: {}\n", kept.error().message));
+}
+
 Result<int> run(RunOptions options, CommandContext& context) {
+  auto settings = settings_of(options);
+  if (!settings) return std::unexpected(settings.error());
+  auto draft = draft_of(options);
+  if (!draft) return std::unexpected(draft.error());
   const auto server = see_that_a_server_runs(context, options.start);
   if (!server) return std::unexpected(server.error());
   if (options.model.empty()) {
@@ -192,11 +194,9 @@ Result<int> run(RunOptions options, CommandContext& context) {
   if (!prompt) return std::unexpected(prompt.error());
   if (context.json && prompt->empty()) return fail(errc::usage, "--json needs a prompt");
   if (const auto ready = make_ready(context, options); !ready) return std::unexpected(ready.error());
-  if (context.json) return answer_as_json(options, *prompt, context);
-  Chat chat(context.api, context.terminal, options.chat(), options.system);
-  if (prompt->empty()) return Dialogue(context, chat).run();
-  if (const auto answered = chat.ask(*prompt); !answered) return std::unexpected(answered.error());
-  return kExitOk;
+  auto code = chat_with(options, context, std::move(*settings), *prompt, std::move(*draft));
+  if (!options.keep_alive.empty()) keep_alive(options, context);
+  return code;
 }
 
 }  // namespace
@@ -215,6 +215,19 @@ Action declare_run(CLI::App& app) {
   app.add_option("--max-tokens", options->max_tokens, "Maximum length of a response in tokens")->type_name("N");
   app.add_option("--temperature", options->temperature, "0: always the most likely token")->type_name("X");
   app.add_option("--seed", options->seed, "The same seed gives the same response")->type_name("N");
+  app.add_option("--format", options->format, "json, or a file with a JSON schema: responses are JSON")
+      ->type_name("FORMAT");
+  app.add_option("--image", options->images, "A picture for the first message; again for more")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  app.add_option("--file", options->files, "A text, picture or sound for the first message; again for more")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  app.add_option("--keep-alive", options->keep_alive,
+                 "How long the model stays in memory afterwards: 10m; 0: it is unloaded; -1: for good")
+      ->type_name("TIME");
+  app.add_flag("--verbose", options->verbose, "Show numbers of tokens and their speed after each response");
+  app.add_flag("--history,!--no-history", options->history, "Keep messages for later chats (default)");
   app.add_flag("--yes", options->yes, "Download a missing model without a question");
   app.add_flag("--start", options->start, "If no server responds, start one for the time of this command");
   return [options](CommandContext& context) { return run(*options, context); };

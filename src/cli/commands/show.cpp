@@ -14,6 +14,7 @@
 #include "cli/pulling.h"
 #include "cli/server/answer_fields.h"
 #include "cli/server/url_text.h"
+#include "cli/showing.h"
 #include "cli/terminal/format.h"
 #include "cli/terminal/table.h"
 
@@ -189,6 +190,8 @@ Result<int> show_template(const std::string& name, const std::string& text, Comm
   return kExitOk;
 }
 
+}  // namespace
+
 Result<int> show_model(const std::string& name, bool with_template, CommandContext& context) {
   auto reply = context.api.call(ApiRequest::get(details_path(name)));
   if (!reply) return std::unexpected(reply.error());
@@ -213,8 +216,6 @@ Result<int> show_model(const std::string& name, bool with_template, CommandConte
   if (context.json) return print_json(context, *text);
   return show_there(target, *text, context);
 }
-
-}  // namespace
 
 Action declare_show(CLI::App& app) {
   const auto name = std::make_shared<std::string>();

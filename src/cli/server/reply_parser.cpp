@@ -382,15 +382,35 @@ std::string unload_body(const std::string& model) {
   return model.empty() ? "{}" : json::serialize(json::Object{{"model_name", model}});
 }
 
+namespace {
+
+json::Value part_of(const Attachment& file) {
+  constexpr std::string_view kSound = "audio/";
+  if (!file.type.starts_with(kSound)) {
+    const json::Object url{{"url", fmt::format("data:{};base64,{}", file.type, file.base64)}};
+    return json::Object{{"type", "image_url"}, {"image_url", url}};
+  }
+  const json::Object sound{{"data", file.base64}, {"format", file.type.substr(kSound.size())}};
+  return json::Object{{"type", "input_audio"}, {"input_audio", sound}};
+}
+
+json::Value content_of(const ChatMessage& message) {
+  if (message.attachments.empty()) return json::Value(message.content);
+  json::Array parts;
+  for (const Attachment& file : message.attachments) parts.push_back(part_of(file));
+  parts.push_back(json::Object{{"type", "text"}, {"text", message.content}});
+  return parts;
+}
+
+}  // namespace
+
 std::string chat_body(const ChatOptions& options, const std::vector<ChatMessage>& messages, bool stream) {
   json::Array list;
   for (const ChatMessage& message : messages) {
-    list.push_back(json::Object{{"role", message.role}, {"content", message.content}});
+    list.push_back(json::Object{{"role", message.role}, {"content", content_of(message)}});
   }
   json::Object body{{"model", options.model}, {"messages", std::move(list)}, {"stream", stream}};
-  if (options.max_tokens) body["max_completion_tokens"] = *options.max_tokens;
-  if (options.temperature) body["temperature"] = *options.temperature;
-  if (options.seed) body["seed"] = *options.seed;
+  for (const auto& [name, text] : options.fields) body[name] = json::parse(text).value_or(json::Value(text));
   return json::serialize(body);
 }
 

@@ -227,15 +227,20 @@ std::string load_body(const LoadRequest& options, bool stream);
 std::string pin_body(const std::string& model, bool pinned);
 std::string unload_body(const std::string& model);
 
+// A picture or a sound of a message.
+struct Attachment {
+  std::string type;  // of its bytes: "image/png", "audio/wav"
+  std::string base64;
+};
 struct ChatMessage {
   std::string role;
   std::string content;
+  std::vector<Attachment> attachments = {};
 };
 struct ChatOptions {
   std::string model;
-  std::optional<std::int64_t> max_tokens;
-  std::optional<double> temperature;
-  std::optional<std::int64_t> seed;
+  // Further fields of the request: names and JSON texts.
+  std::vector<std::pair<std::string, std::string>> fields = {};
 };
 std::string chat_body(const ChatOptions& options, const std::vector<ChatMessage>& messages, bool stream);
 

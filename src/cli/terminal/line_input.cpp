@@ -28,6 +28,15 @@ StandardInput::More StandardInput::read_more() {
   }
 }
 
+StandardInput::More StandardInput::read_byte(char& byte) {
+  if (pending_.empty()) {
+    if (const More more = read_more(); more != More::yes) return more;
+  }
+  byte = pending_.front();
+  pending_.erase(0, 1);
+  return More::yes;
+}
+
 InputLine StandardInput::read_line() {
   std::size_t searched = 0;
   while (true) {

@@ -1,8 +1,11 @@
 // Input typed by a person, or from a pipe.
 #pragma once
 
+#include <functional>
+#include <ostream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/terminal/interrupts.h"
 
@@ -11,7 +14,15 @@ namespace corral::cli {
 struct InputLine {
   enum class Kind { line, end, interrupted };
   Kind kind = Kind::end;
-  std::string text;  // without the line end
+  std::string text;  // without the line end; of an interrupted one, what was typed
+};
+
+// What a person is asked for.
+struct Prompt {
+  std::string_view text;
+  std::ostream& out;
+  // Texts that may replace the typed one, for the Tab key.
+  std::function<std::vector<std::string>(std::string_view typed)> complete = {};
 };
 
 class LineInput {
@@ -19,6 +30,13 @@ class LineInput {
   virtual ~LineInput() = default;
   // Waits for a line, the end of the input, or Ctrl-C.
   virtual InputLine read_line() = 0;
+  // Shows the prompt and waits for a message. With an editor it may have several lines.
+  virtual InputLine read_message(const Prompt& prompt) {
+    prompt.out << prompt.text << std::flush;
+    return read_line();
+  }
+  // Adds a message to the history of the editor, if there is one.
+  virtual void remember(std::string_view) {}
   // Everything up to the end. InputLine::Kind::line, or interrupted.
   virtual InputLine read_all() = 0;
   // True: input from a pipe or a file. False for sockets and devices, which may never end.
@@ -34,8 +52,10 @@ class StandardInput final : public LineInput {
   InputLine read_all() override;
   bool is_piped() const override;
 
- private:
   enum class More { yes, end, interrupted };
+  More read_byte(char& byte);
+
+ private:
   More read_more();
 
   const int fd_;

@@ -1,0 +1,77 @@
+#include "cli/terminal/message_history.h"
+
+#include <cstdint>
+#include <string>
+#include <system_error>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/state_file.h"
+#include "base/unique_fd.h"
+
+namespace corral::cli {
+namespace {
+
+constexpr std::uintmax_t kLargestFile = std::uintmax_t{4} * 1024 * 1024;
+
+}  // namespace
+
+std::string as_history_line(std::string_view message) {
+  std::string line;
+  for (const char c : message) {
+    if (c == '\n') {
+      line += "\\n";
+    } else {
+      if (c == '\\') line += c;
+      line += c;
+    }
+  }
+  return line;
+}
+
+std::string from_history_line(std::string_view line) {
+  std::string message;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const bool escaped = line[i] == '\\' && i + 1 < line.size();
+    if (escaped) ++i;
+    message += escaped && line[i] == 'n' ? '\n' : line[i];
+  }
+  return message;
+}
+
+std::vector<std::string> MessageHistory::read() const {
+  if (file_.empty()) return {};
+  const auto text = read_state_file(file_, 2 * kLargestFile);
+  if (!text || !*text) return {};
+  std::vector<std::string_view> lines;
+  for (std::string_view rest = **text; !rest.empty();) {
+    const auto end = rest.find('\n');
+    if (end == std::string_view::npos) break;  // cut off
+    lines.push_back(rest.substr(0, end));
+    rest.remove_prefix(end + 1);
+  }
+  if (lines.size() > kMost) lines.erase(lines.begin(), lines.end() - static_cast<std::ptrdiff_t>(kMost));
+  std::vector<std::string> messages;
+  for (const std::string_view line : lines) messages.push_back(from_history_line(line));
+  if ((*text)->size() > kLargestFile) {
+    std::string shorter;
+    for (const std::string_view line : lines) (shorter += line) += '\n';
+    (void)write_state_file(file_, shorter);
+  }
+  return messages;
+}
+
+void MessageHistory::add(std::string_view message) const {
+  if (file_.empty() || message.empty() || message.size() > kLongest) return;
+  std::error_code failed;
+  std::filesystem::create_directories(file_.parent_path(), failed);
+  constexpr mode_t kOwnerOnly = 0600;
+  const UniqueFd file(::open(file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kOwnerOnly));
+  if (file.get() < 0) return;
+  // One write: lines of several programs don't mix.
+  const std::string line = as_history_line(message) + '\n';
+  [[maybe_unused]] const auto written = ::write(file.get(), line.data(), line.size());
+}
+
+}  // namespace corral::cli
