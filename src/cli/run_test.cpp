@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
-#include "cli/fakes_for_tests.h"
 #include "cli/chat/chat.h"
+#include "cli/fakes_for_tests.h"
 
 namespace corral::cli {
 namespace {
@@ -11,19 +11,19 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-constexpr const char* kChat = "POST /api/v1/chat/completions";
-constexpr const char* kLoad = "POST /api/v1/load";
+constexpr const char* kChatRequest = "POST /api/v1/chat/completions";
+constexpr const char* kLoadRequest = "POST /api/v1/load";
 
 class RunCommandTest : public ProgramTest {
  protected:
   RunCommandTest() { in_memory("m"); }
 
-  std::vector<std::string> chats() const { return server_.bodies(kChat); }
+  std::vector<std::string> chats() const { return server_.bodies(kChatRequest); }
   void stop_chat_after(const std::string& piece) {
     Scripted answer;
     answer.events.push_back({"", R"({"choices":[{"delta":{"content":")" + piece + R"("}}]})"});
     answer.error = Error{errc::interrupted, "interrupted"};
-    server_.on(kChat, answer);
+    server_.on(kChatRequest, answer);
   }
 };
 
@@ -47,44 +47,44 @@ TEST_F(RunCommandTest, SettingsOfTheAnswerReachTheServer) {
 
 TEST_F(RunCommandTest, LoadsAModelThatIsNotInMemory) {
   answer_chat({"x"});
-  server_.on(kLoad, Scripted{.events = {{"complete", "{}"}}});
+  server_.on(kLoadRequest, Scripted{.events = {{"complete", "{}"}}});
   EXPECT_EQ(run({"run", "other", "p"}), kExitOk);
-  EXPECT_THAT(server_.bodies(kLoad), ElementsAre(R"({"model_name":"other","stream":true})"));
+  EXPECT_THAT(server_.bodies(kLoadRequest), ElementsAre(R"({"model_name":"other","stream":true})"));
 }
 
 // Whoever has it loads it when it is asked.
 TEST_F(RunCommandTest, LoadsNothingForAModelOfAnotherMachine) {
   answer_chat({"x"});
   server_.on("GET /api/v1/models/far", R"({"id":"far","type":"llm","nodes":[{"name":"a","self":false}]})");
-  server_.on(kLoad, Scripted{.status = 404, .body = R"({"error":{"message":"not downloaded"}})"});
+  server_.on(kLoadRequest, Scripted{.status = 404, .body = R"({"error":{"message":"not downloaded"}})"});
   EXPECT_EQ(run({"run", "far", "p"}), kExitOk);
   EXPECT_EQ(out(), "x\n");
-  EXPECT_THAT(server_.bodies(kLoad), SizeIs(0));
+  EXPECT_THAT(server_.bodies(kLoadRequest), SizeIs(0));
   // Another machine has it, too.
   server_.on("GET /api/v1/models/both",
              R"({"id":"both","type":"llm","nodes":[{"name":"a","self":false},{"name":"box","self":true}]})");
   run({"run", "both", "p"});
-  EXPECT_THAT(server_.bodies(kLoad), SizeIs(1));
+  EXPECT_THAT(server_.bodies(kLoadRequest), SizeIs(1));
 }
 
 TEST_F(RunCommandTest, AModelThatDoesntChatIsntLoaded) {
   server_.on("GET /api/v1/models/e", R"({"id":"e","type":"embedding"})");
   EXPECT_EQ(run({"run", "e", "p"}), kExitUsage);
   EXPECT_THAT(err(), HasSubstr("'e' has the type embedding, which cannot chat"));
-  EXPECT_THAT(server_.bodies(kLoad), SizeIs(0));
+  EXPECT_THAT(server_.bodies(kLoadRequest), SizeIs(0));
 }
 
 TEST_F(RunCommandTest, LeavesAModelAloneUnlessOptionsAreGiven) {
   answer_chat({"x"});
-  server_.on(kLoad, Scripted{.events = {{"complete", "{}"}}});
+  server_.on(kLoadRequest, Scripted{.events = {{"complete", "{}"}}});
   run({"run", "m", "p"});
-  EXPECT_THAT(server_.bodies(kLoad), SizeIs(0));
+  EXPECT_THAT(server_.bodies(kLoadRequest), SizeIs(0));
   run({"run", "m", "p", "--ctx-size", "512"});
-  EXPECT_THAT(server_.bodies(kLoad), SizeIs(1));
+  EXPECT_THAT(server_.bodies(kLoadRequest), SizeIs(1));
 }
 
 TEST_F(RunCommandTest, AModelThatCannotBeLoaded) {
-  server_.on(kLoad, Scripted{.status = 404, .body = R"({"error":{"message":"no model 'x'"}})"});
+  server_.on(kLoadRequest, Scripted{.status = 404, .body = R"({"error":{"message":"no model 'x'"}})"});
   EXPECT_EQ(run({"run", "x", "p"}), kExitFailed);
   EXPECT_THAT(err(), HasSubstr("no model 'x'"));
   EXPECT_THAT(chats(), SizeIs(0));
@@ -94,7 +94,7 @@ TEST_F(RunCommandTest, AModelThatCannotBeLoaded) {
 TEST_F(RunCommandTest, WarnsWhenPinnedModelsTakeEverySlotLikeLoad) {
   server_.on("GET /api/v1/models/x", R"({"id":"x","type":"llm"})");
   server_.on("GET /api/v1/health", R"({"max_models":{"llm":1},"pinned_models":{"llm":1}})");
-  server_.on(kLoad, Scripted{.status = 409, .body = R"({"error":{"message":"all pinned"}})"});
+  server_.on(kLoadRequest, Scripted{.status = 409, .body = R"({"error":{"message":"all pinned"}})"});
   EXPECT_EQ(run({"run", "x", "p"}), kExitFailed);
   EXPECT_THAT(err(), HasSubstr("warning: pinned models hold all 1 slots of type llm"));
 }
@@ -117,7 +117,7 @@ TEST_F(RunCommandTest, AnEmptyPipeIsAUsageError) {
 }
 
 TEST_F(RunCommandTest, JsonIsTheWholeAnswer) {
-  server_.on(kChat, R"({"choices":[{"message":{"content":"x"}}]})");
+  server_.on(kChatRequest, R"({"choices":[{"message":{"content":"x"}}]})");
   EXPECT_EQ(run({"run", "m", "p", "--json"}), kExitOk);
   EXPECT_EQ(out(), "{\"choices\":[{\"message\":{\"content\":\"x\"}}]}\n");
   EXPECT_THAT(chats()[0], HasSubstr(R"("stream":false)"));
@@ -125,15 +125,15 @@ TEST_F(RunCommandTest, JsonIsTheWholeAnswer) {
 }
 
 TEST_F(RunCommandTest, AFailureInTheAnswer) {
-  server_.on(kChat, Scripted{.events = {{"", R"({"choices":[{"delta":{"content":"Well"}}]})"},
-                                        {"", R"({"error":{"message":"the model's process died"}})"}}});
+  server_.on(kChatRequest, Scripted{.events = {{"", R"({"choices":[{"delta":{"content":"Well"}}]})"},
+                                               {"", R"({"error":{"message":"the model's process died"}})"}}});
   EXPECT_EQ(run({"run", "m", "p"}), kExitFailed);
   EXPECT_EQ(out(), "Well\n");
   EXPECT_THAT(err(), HasSubstr("the model's process died"));
 }
 
 TEST_F(RunCommandTest, AnAnswerThatBreaksOff) {
-  server_.on(kChat, Scripted{.events = {{"", R"({"choices":[{"delta":{"content":"Well"}}]})"}}});
+  server_.on(kChatRequest, Scripted{.events = {{"", R"({"choices":[{"delta":{"content":"Well"}}]})"}}});
   EXPECT_EQ(run({"run", "m", "p"}), kExitFailed);
   EXPECT_THAT(err(), HasSubstr("during the response"));
 }
@@ -145,15 +145,15 @@ TEST_F(RunCommandTest, CtrlCDuringTheOnlyAnswer) {
 }
 
 TEST_F(RunCommandTest, AServerThatAnswersInOnePiece) {
-  server_.on(kChat, R"({"choices":[{"message":{"content":"whole"}}]})");
+  server_.on(kChatRequest, R"({"choices":[{"message":{"content":"whole"}}]})");
   EXPECT_EQ(run({"run", "m", "p"}), kExitOk);
   EXPECT_EQ(out(), "whole\n");
 }
 
 TEST_F(RunCommandTest, ReasoningIsForPeopleOnly) {
-  server_.on(kChat, Scripted{.events = {{"", R"({"choices":[{"delta":{"reasoning_content":"hmm"}}]})"},
-                                        {"", R"({"choices":[{"delta":{"content":"42"}}]})"},
-                                        {"", "[DONE]"}}});
+  server_.on(kChatRequest, Scripted{.events = {{"", R"({"choices":[{"delta":{"reasoning_content":"hmm"}}]})"},
+                                               {"", R"({"choices":[{"delta":{"content":"42"}}]})"},
+                                               {"", "[DONE]"}}});
   run({"run", "m", "p"});
   EXPECT_EQ(out(), "hmm\n\n42\n");
   surroundings_.terminal.colour = true;
@@ -249,7 +249,7 @@ TEST_F(RunCommandTest, CtrlCBetweenFencesDropsTheText) {
 }
 
 TEST_F(RunCommandTest, AFailureDoesNotEndTheDialogue) {
-  server_.on(kChat, Scripted{.status = 503, .body = R"({"error":{"message":"busy"}})"});
+  server_.on(kChatRequest, Scripted{.status = 503, .body = R"({"error":{"message":"busy"}})"});
   answer_chat({"fine"});
   input_.type("first");
   input_.type("second");
@@ -265,9 +265,9 @@ constexpr const char* kTooLong =
 TEST_F(RunCommandTest, AFullContextDropsTheOldestMessagesAndGoesOn) {
   const auto full = Scripted{.status = 400, .body = kTooLong};
   for (const char* text : {"one", "two"}) answer_chat({text});
-  server_.on(kChat, full);
+  server_.on(kChatRequest, full);
   answer_chat({"three"});
-  server_.on(kChat, full);
+  server_.on(kChatRequest, full);
   answer_chat({"four"});
   for (const char* text : {"1st", "2nd", "3rd", "4th"}) input_.type(text);
   EXPECT_EQ(run({"run", "m", "--system", "S"}), kExitOk);
@@ -286,7 +286,7 @@ TEST_F(RunCommandTest, AFullContextDropsTheOldestMessagesAndGoesOn) {
 // A server that loads a model first has begun its answer, and reports the error in it.
 TEST_F(RunCommandTest, AFullContextThatIsReportedInTheStream) {
   answer_chat({"one"});
-  server_.on(kChat, Scripted{.events = {{"", kTooLong}}});
+  server_.on(kChatRequest, Scripted{.events = {{"", kTooLong}}});
   answer_chat({"two"});
   input_.type("1st");
   input_.type("2nd");
@@ -297,8 +297,8 @@ TEST_F(RunCommandTest, AFullContextThatIsReportedInTheStream) {
 
 TEST_F(RunCommandTest, AMessageThatIsTooLongByItselfIsNotKept) {
   answer_chat({"one"});
-  server_.on(kChat, Scripted{.status = 400, .body = kTooLong});
-  server_.on(kChat, Scripted{.status = 400, .body = kTooLong});
+  server_.on(kChatRequest, Scripted{.status = 400, .body = kTooLong});
+  server_.on(kChatRequest, Scripted{.status = 400, .body = kTooLong});
   answer_chat({"three"});
   for (const char* text : {"1st", "much too long", "3rd"}) input_.type(text);
   EXPECT_EQ(run({"run", "m"}), kExitOk);
@@ -336,8 +336,8 @@ TEST_F(RunCommandTest, UnknownCommandsAreNotSentToTheModel) {
   input_.type("/help");
   input_.type("/etc/hosts is what?");
   EXPECT_EQ(run({"run", "m"}), kExitOk);
-  EXPECT_THAT(err(), HasSubstr("Unknown command /exit"));
-  EXPECT_THAT(err(), HasSubstr("/clear   clear"));
+  EXPECT_THAT(err(), HasSubstr("Unknown command /exit (did you mean /edit?); see /help."));
+  EXPECT_THAT(err(), HasSubstr("/clear                 clear"));
   EXPECT_THAT(chats(), SizeIs(1));
 }
 

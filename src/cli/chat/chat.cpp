@@ -132,8 +132,9 @@ void Chat::show_numbers(const Answer& answer) const {
     text = fmt::format("{} prompt tokens ({} of them cached), {} tokens", answer.usage->prompt_tokens,
                        answer.usage->cached_tokens, answer.usage->completion_tokens);
   }
-  if (answer.timings && answer.timings->predicted_ms > 0) {
-    const double rate = answer.timings->predicted_steps * 1000.0 / answer.timings->predicted_ms;
+  if (answer.timings && answer.timings->predicted_ms > 0 && answer.timings->predicted_n > 1) {
+    // The time is that from the first token to the last.
+    const double rate = (answer.timings->predicted_n - 1) * 1000.0 / answer.timings->predicted_ms;
     text += fmt::format("{}{:.1f} tokens/s", text.empty() ? "" : ", ", rate);
   }
   if (answer.first) {

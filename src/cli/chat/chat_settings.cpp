@@ -47,7 +47,8 @@ std::string as_string(std::string_view text) {
 Result<> check(const protocol::Field& field, const std::string& json) {
   const auto value = json::Peek::open(json);
   if (!value) return std::unexpected(value.error());
-  return protocol::check_value(value->root(), field, {nullptr, field.name});
+  const protocol::Path body;
+  return protocol::check_value(value->root(), field, {&body, field.name});
 }
 
 }  // namespace

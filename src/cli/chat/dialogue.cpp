@@ -109,7 +109,7 @@ bool Dialogue::execute(const std::string& text) {
   for (const Command& command : commands()) names.emplace_back(command.name);
   const auto close = close_names(name, names, 1);
   print(fmt::format("Unknown command {}{}; see /help.\n", name,
-                    close.empty() ? "" : fmt::format("; did you mean {}?", close.front())));
+                    close.empty() ? "" : fmt::format(" (did you mean {}?)", close.front())));
   return true;
 }
 

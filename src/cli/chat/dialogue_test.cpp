@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-constexpr const char* kChat = "POST /api/v1/chat/completions";
+constexpr const char* kAsks = "POST /api/v1/chat/completions";
 
 class DialogueTest : public ProgramTest {
  protected:
@@ -25,7 +25,7 @@ class DialogueTest : public ProgramTest {
   }
   ~DialogueTest() override { std::filesystem::remove_all(home_); }
 
-  std::vector<std::string> chats() const { return server_.bodies(kChat); }
+  std::vector<std::string> chats() const { return server_.bodies(kAsks); }
   int chat(const std::vector<std::string>& lines, std::vector<std::string> flags = {}) {
     for (const std::string& line : lines) input_.type(line);
     flags.insert(flags.begin(), {"run", "m"});
@@ -50,7 +50,7 @@ TEST_F(DialogueTest, SetsOptionsOfRequests) {
   ASSERT_THAT(chats(), SizeIs(2));
   EXPECT_EQ(chats()[0],
             R"({"model":"m","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"hi"}],)"
-            R"("stream":true,"temperature":5E-1,"max_completion_tokens":9,"stop":"###","enable_thinking":false})");
+            R"("stream":true,"temperature":0.5,"max_completion_tokens":9,"stop":"###","enable_thinking":false})");
   EXPECT_THAT(chats()[1], Not(HasSubstr("temperature")));
   EXPECT_THAT(chats()[1], Not(HasSubstr("Be brief.")));
   EXPECT_THAT(err(), HasSubstr("temperature is 0.5.\n"));
@@ -68,7 +68,7 @@ TEST_F(DialogueTest, MistakesAreToldAndSentToNoModel) {
             "Usage: /set NAME VALUE\n"
             "error: there is no option 'temperatur' of requests; did you mean temperature?\n"
             "error: 'temperature' must be a number between 0 and 2, not \"hot\"\n"
-            "Unknown command /hlep; did you mean /help?; see /help.\n"
+            "Unknown command /hlep (did you mean /help?); see /help.\n"
             "error: there is no saved chat 'nope'\n"
             "There is no 'all': info, parameters, system, template\n"
             "error: there is no file '/nonexistent'\n"
@@ -93,7 +93,7 @@ TEST_F(DialogueTest, AsksAgainInsteadOfTheLastExchange) {
 
 TEST_F(DialogueTest, AFailedRetryKeepsTheExchange) {
   answer_chat({"one"});
-  server_.on(kChat, Scripted{.status = 503, .body = R"({"error":{"message":"busy"}})"});
+  server_.on(kAsks, Scripted{.status = 503, .body = R"({"error":{"message":"busy"}})"});
   answer_chat({"three"});
   chat({"first", "/retry", "second"});
   ASSERT_THAT(chats(), SizeIs(3));
@@ -159,7 +159,7 @@ TEST_F(DialogueTest, FilesGoWithTheNextMessage) {
 }
 
 TEST_F(DialogueTest, NumbersFollowAResponse) {
-  server_.on(kChat,
+  server_.on(kAsks,
              Scripted{.events = {{"", R"({"choices":[{"delta":{"content":"x"}}]})"},
                                  {"", R"({"choices":[],"usage":{"prompt_tokens":24,"completion_tokens":11,)"
                                       R"("prompt_tokens_details":{"cached_tokens":8}},"timings":{"predicted_n":11,)"
@@ -173,7 +173,7 @@ TEST_F(DialogueTest, NumbersFollowAResponse) {
 }
 
 TEST_F(DialogueTest, AServerThatIsGoneGivesItsExitCode) {
-  server_.on(kChat, Scripted{.error = Error{errc::no_server, "no server"}});
+  server_.on(kAsks, Scripted{.error = Error{errc::no_server, "no server"}});
   EXPECT_EQ(chat({"hi", "/bye"}), kExitNoServer);
 }
 
