@@ -17,7 +17,7 @@ let terminal;
 function reply(request, response, body) {
   const json = (value) => response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(value));
   if (request.url === "/api/v1/health") return json({ version: "0.1.0", all_models_loaded: [{ model_name: "m" }] });
-  if (request.url.startsWith("/api/v1/models/")) return json({ id: "m", type: "llm" });
+  if (request.method === "GET") return json({ id: "m", type: "llm" });
   asked.push(JSON.parse(body));
   response.writeHead(200, { "content-type": "text/event-stream" });
   for (const content of answer ?? ["It begins"]) response.write(`data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`);

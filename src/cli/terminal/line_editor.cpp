@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <histedit.h>
 #include <unistd.h>
 
@@ -22,6 +23,8 @@ namespace {
 constexpr std::string_view kMarkPastes = "\x1b[?2004h";
 constexpr std::string_view kDontMarkPastes = "\x1b[?2004l";
 constexpr std::string_view kEndOfPaste = "\x1b[201~";
+
+constexpr char kInvisible = '\1';  // around what has no width in a prompt
 
 struct Key {
   const char* typed;
@@ -72,7 +75,7 @@ struct LineEditor::Editor {
     el_set(el, EL_SIGNAL, 0);  // Ctrl-C comes by StandardInput
     el_set(el, EL_HIST, ::history, history.get());
     el_set(el, EL_GETCFN, &Editor::next);
-    el_set(el, EL_PROMPT, &Editor::prompt_of);
+    el_set(el, EL_PROMPT_ESC, &Editor::prompt_of, kInvisible);
     el_set(el, EL_ADDFN, "corral-paste", "Insert a pasted text", &Editor::paste);
     el_set(el, EL_ADDFN, "corral-new-line", "Insert a line end", &Editor::new_line);
     el_set(el, EL_ADDFN, "corral-complete", "Complete the command", &Editor::complete);
@@ -87,10 +90,10 @@ struct LineEditor::Editor {
 
   InputLine ask(const Prompt& asking) {
     asked = &asking;
-    prompt = asking.text;
+    // libedit shows it when the terminal is ready for keys.
+    prompt = fmt::format("{}{}{}{}", kInvisible, kMarkPastes, kInvisible, asking.text);
     end = StandardInput::More::yes;
     typed.clear();
-    asking.out << kMarkPastes << std::flush;
     int count = 0;
     const char* const text = el_gets(edit.get(), &count);
     asking.out << kDontMarkPastes << std::flush;
