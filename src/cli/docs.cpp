@@ -27,8 +27,11 @@ it), or `http://127.0.0.1:8000`. The key comes from `--api-key`, `CORRAL_API_KEY
   standard output.
 - Results go to standard output, and progress, warnings and errors to standard error. Progress bars and colours appear
   only on a terminal; `NO_COLOR` turns colours off.
+- A table that is wider than the terminal is printed without some columns, and the first one is never cut. `--wide` prints
+  all of it, as in a pipe; `--columns name,size` prints only these columns.
 - `ls` is `list`, `stop` is `unload`, `help COMMAND` is `COMMAND --help`.
-- Flags of a command apply to its sub-commands, too: `corral mesh nodes --json`.
+- Flags of a command apply to its sub-commands, too: `corral mesh nodes --json`. `--json` and the flags for the address and
+  the key may also come first: `corral --port 8001 status`.
 - Ctrl-C ends a command and cancels its request on the server. A download is paused.
 
 ## Models

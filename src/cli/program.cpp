@@ -14,6 +14,7 @@
 #include "cli/errors.h"
 #include "cli/server/reply_parser.h"
 #include "cli/terminal/help_formatter.h"
+#include "cli/terminal/table_flags.h"
 #include "cli/unexpected.h"
 #include "config/flags.h"
 #include "config/load/server_flags.h"
@@ -24,10 +25,11 @@ namespace {
 // The parsed command line. Flags store values in it, so it can't be moved.
 class CommandLine {
  public:
-  CommandLine() : app_("One endpoint for many local models, each in its own process.", "corral") {
-    app_.formatter(std::make_shared<HelpFormatter>());
+  explicit CommandLine(std::size_t width = kHelpWidth)
+      : app_("One endpoint for many local models, each in its own process.", "corral") {
+    app_.formatter(std::make_shared<HelpFormatter>(width));
     app_.require_subcommand(0, 1);
-    app_.set_version_flag("--version", [this] { return version_text_; }, "Print the version");
+    app_.set_version_flag("-v,-V,--version", [this] { return version_text_; }, "Print the version");
     serve_ = app_.add_subcommand("serve", "Run the server");
     config::add_serve_flags(*serve_, inputs_);
     serve_->footer(config::server_flags_help());
@@ -124,8 +126,9 @@ int command(CommandLine& line, const Action& action, const Hooks& hooks, Program
   const auto address = find_address(line, line.inputs(), surroundings.terminal);
   if (!address) return report(surroundings.terminal, address.error(), line.json());
   const auto api = surroundings.connect(*address);
-  CommandContext context{*api,  surroundings.terminal, surroundings.input, surroundings.clock,
-                         hooks, line.inputs(),         line.json()};
+  Terminal terminal = surroundings.terminal;
+  terminal.tables = table_view(line.app());
+  CommandContext context{*api, terminal, surroundings.input, surroundings.clock, hooks, line.inputs(), line.json()};
   if (surroundings.start_server)
     context.start_server = [&] { return surroundings.start_server(*address, line.inputs()); };
   const auto outcome = action(context);
@@ -158,6 +161,24 @@ int complete_words(CommandLine& line, std::span<const std::string> words, const 
 
 namespace {
 
+// Flags that every command with a server has can stand before its name: they are moved behind it. `serve` has flags of
+// its own.
+std::vector<std::string> with_command_first(std::vector<std::string> words, const CLI::App& program) {
+  const CLI::App& example = *program.get_subcommand("status");
+  std::size_t command = 0;
+  while (command < words.size() && words[command].starts_with("--")) {
+    const std::string& word = words[command];
+    const auto equals = word.find('=');
+    const auto* const flag = example.get_option_no_throw(word.substr(0, equals));
+    if (flag == nullptr || word == "--help") return words;
+    command += flag->get_items_expected_max() > 0 && equals == word.npos ? 2 : 1;
+  }
+  if (command >= words.size() || words[command] == "serve") return words;
+  const auto name = words.begin() + static_cast<std::ptrdiff_t>(command);
+  std::rotate(words.begin(), name, name + 1);
+  return words;
+}
+
 // `help [COMMAND]` as a flag, and the flags of llama-server for `serve` as its own.
 Result<std::vector<std::string>> translated(const std::vector<std::string>& arguments, const Terminal& terminal) {
   if (!arguments.empty() && arguments.front() == "help") {
@@ -178,18 +199,20 @@ Result<std::vector<std::string>> translated(const std::vector<std::string>& argu
 
 int run_program(const std::vector<std::string>& arguments, const Hooks& hooks, ProgramIo& surroundings) {
   const Terminal& terminal = surroundings.terminal;
-  CommandLine line;
+  CommandLine line(help_width(terminal));
   line.set_version("corral " + hooks.version);
   line.inputs().environment = surroundings.environment;
   line.inputs().service_file = surroundings.service_file;
   if (!arguments.empty() && arguments.front() == kCompleteCommand)
     return complete_words(line, std::span(arguments).subspan(1), surroundings);
   const bool wants_json = std::ranges::find(arguments, "--json") != arguments.end();
-  auto words = translated(arguments, terminal);
+  auto words = translated(with_command_first(arguments, line.app()), terminal);
   if (!words) return report(terminal, words.error());
   try {
     line.app().parse(std::vector<std::string>(words->rbegin(), words->rend()));  // the library wants them reversed
   } catch (const CLI::Success& wanted) {                                         // --help, --version
+    if (names_no_command(line.app()))
+      return report(terminal, {errc::usage, explain_unexpected(line.app())}, wants_json);
     line.app().exit(wanted, terminal.out, terminal.err);
     return kExitOk;
   } catch (const CLI::ExtrasError&) {

@@ -19,12 +19,14 @@ using ::testing::Not;
 constexpr const char* kEmptyHealth = R"({"version":"0.1.0","all_models_loaded":[],"loading":null,"load_queue":[]})";
 
 TEST_F(ProgramTest, WithoutACommandItPrintsTheHelp) {
+  surroundings_.terminal.width = 100;
   EXPECT_EQ(run({}), kExitOk);
   EXPECT_EQ(out(), help_text(""));
   EXPECT_THAT(out(), HasSubstr("Usage: corral [OPTIONS] [SUBCOMMAND]"));
 }
 
 TEST_F(ProgramTest, EveryCommandHasTheHelpOfThePage) {
+  surroundings_.terminal.width = 100;
   for (const std::string& command : command_names()) {
     std::istringstream name(command);
     std::vector<std::string> words{std::istream_iterator<std::string>(name), {}};
@@ -66,6 +68,26 @@ TEST_F(ProgramTest, HelpLinesFitAHundredColumns) {
   }
 }
 
+TEST_F(ProgramTest, HelpFitsTheTerminal) {
+  const auto longest_line = [this](std::size_t width) {
+    surroundings_.terminal.width = width;
+    std::size_t longest = 0;
+    for (const char* command : {"serve", "load"}) {
+      EXPECT_EQ(run({command, "--help"}), kExitOk);
+      std::istringstream lines(out());
+      for (std::string line; std::getline(lines, line);) longest = std::max(longest, line.size());
+    }
+    return longest;
+  };
+  EXPECT_LE(longest_line(80), 80u);
+  EXPECT_LE(longest_line(60), 60u);
+  EXPECT_EQ(longest_line(20), longest_line(60));
+  EXPECT_EQ(longest_line(200), longest_line(120));
+  pipe_everything();
+  run({"load", "--help"});
+  EXPECT_EQ(out(), help_text("load"));
+}
+
 TEST_F(ProgramTest, TheHelpOfUnload) {
   EXPECT_EQ(help_text("unload"), R"(Unload a model, or all models
 
@@ -104,8 +126,36 @@ TEST_F(ProgramTest, WhatWasProbablyMeantIsSaid) {
   EXPECT_EQ(err(), "corral: unexpected: two three\nsee: corral list --help\n");
   EXPECT_EQ(run({"load", "m", "--ctx-sise=5"}), kExitUsage);
   EXPECT_THAT(err(), HasSubstr("did you mean --ctx-size?\nsee: corral load --help"));
-  EXPECT_EQ(run({"--url", "http://x", "list"}), kExitUsage);
+  EXPECT_EQ(run({"--ctx-size", "5", "load", "m"}), kExitUsage);
   EXPECT_THAT(err(), HasSubstr("put flags of a command after its name"));
+}
+
+TEST_F(ProgramTest, SimilarCommandsAreSuggested) {
+  const auto suggested = [this](const std::string& word) {
+    EXPECT_EQ(run({word}), kExitUsage);
+    const std::string begin = "corral: unexpected: " + word;
+    EXPECT_THAT(err(), AllOf(::testing::StartsWith(begin), ::testing::EndsWith("\nsee: corral --help\n")));
+    return err().substr(begin.size(), err().find('\n') - begin.size());
+  };
+  EXPECT_EQ(suggested("sta"), "; did you mean stats or status?");
+  EXPECT_EQ(suggested("PUL"), "; did you mean pull?");
+  EXPECT_EQ(suggested("satus"), "; did you mean status?");
+  EXPECT_EQ(suggested("sotp"), "; did you mean stop?");
+  EXPECT_EQ(suggested("zz"), "");
+  EXPECT_EQ(suggested("-x"), "");
+}
+
+TEST_F(ProgramTest, FlagsOfTheServerMayComeFirst) {
+  server_.on("GET /api/v1/health", kEmptyHealth);
+  EXPECT_EQ(run({"--port", "8001", "status"}), kExitOk);
+  EXPECT_EQ(server_.address->url(), "http://127.0.0.1:8001");
+  EXPECT_EQ(run({"--json", "--url=http://x", "status"}), kExitOk);
+  EXPECT_EQ(server_.address->url(), "http://x:80");
+  EXPECT_EQ(out(), std::string(kEmptyHealth) + "\n");
+  EXPECT_EQ(run({"--json"}), kExitUsage);
+  // The server's own flags have other meanings.
+  EXPECT_EQ(run({"--port", "8001", "serve"}), kExitUsage);
+  EXPECT_FALSE(served_);
 }
 
 TEST_F(ProgramTest, WordsOfOtherPrograms) {
@@ -119,6 +169,16 @@ TEST_F(ProgramTest, WordsOfOtherPrograms) {
   EXPECT_THAT(help, HasSubstr("Usage: corral [OPTIONS] [SUBCOMMAND]"));
   EXPECT_EQ(run({"help", "list"}), kExitOk);
   EXPECT_THAT(out(), HasSubstr("Usage: corral list"));
+}
+
+TEST_F(ProgramTest, HelpOfAnUnknownCommandIsAnError) {
+  EXPECT_EQ(run({"help", "lst"}), kExitUsage);
+  EXPECT_EQ(out(), "");
+  EXPECT_EQ(err(), "corral: unexpected: lst; did you mean list?\nsee: corral --help\n");
+  EXPECT_EQ(run({"foo", "--help"}), kExitUsage);
+  EXPECT_EQ(run({"help", "mesh", "node"}), kExitUsage);
+  EXPECT_EQ(err(), "corral: unexpected: node; did you mean nodes?\nsee: corral mesh --help\n");
+  EXPECT_EQ(run({"help", "mesh", "nodes"}), kExitOk);
 }
 
 TEST_F(ProgramTest, ServeGetsTheSettings) {
@@ -249,16 +309,23 @@ TEST_F(ProgramTest, ListFiltersJsonToo) {
   EXPECT_EQ(out(), "{\"object\":\"list\",\"data\":[]}\n");
 }
 
+// The name was cut, which is what the next command needs.
 TEST_F(ProgramTest, ListFitsTheTerminalAndNotAPipe) {
   const std::string name(60, 'n');
   server_.on("GET /api/v1/models?rescan=true", R"({"data":[{"id":")" + name + R"(","type":"llm"}]})");
   surroundings_.terminal.width = 50;
   run({"list"});
-  EXPECT_THAT(out(), HasSubstr("n…  llm"));
-  EXPECT_THAT(out(), Not(HasSubstr(name)));
+  EXPECT_THAT(out(), AllOf(HasSubstr("\n" + name + "\n"), Not(HasSubstr("RECIPE"))));
+  EXPECT_EQ(err(), "Not shown: RECIPE, QUANT, CONTEXT, TYPE, SIZE (--wide shows all)\n");
+  run({"list", "--wide"});
+  const std::string whole = out();
+  EXPECT_THAT(whole, HasSubstr(name + "  llm   -"));
+  EXPECT_EQ(err(), "");
+  run({"list", "--columns", "type,name"});
+  EXPECT_EQ(out(), "TYPE  NAME\nllm   " + name + "\n");
   pipe_everything();
   run({"list"});
-  EXPECT_THAT(out(), HasSubstr(name));
+  EXPECT_EQ(out(), whole);
 }
 
 TEST_F(ProgramTest, ListOfNothingSaysHowToGetSomething) {
@@ -283,6 +350,7 @@ TEST_F(ProgramTest, JsonIsWhatTheServerSaid) {
 }
 
 TEST_F(ProgramTest, PsShowsLoadedLoadingAndQueued) {
+  surroundings_.terminal.width = 120;
   const auto last_use = std::to_string(epoch_millis(clock_.wall_now()) - 90'000);
   server_.on("GET /api/v1/health", R"({"all_models_loaded":[
     {"model_name":"a","type":"llm","status":"in_use","device":"cpu","memory_bytes":1610612736,"max_context_window":4096,
@@ -307,6 +375,7 @@ TEST_F(ProgramTest, PsShowsLoadedLoadingAndQueued) {
 // Of a model on a GPU the process's own memory is the smaller part. What it was foretold to take there isn't shown of
 // one that came to be on the CPU.
 TEST_F(ProgramTest, PsShowsMemoryOfGpus) {
+  surroundings_.terminal.width = 120;
   constexpr auto kMemory = R"("memory_bytes":1019215872,"memory":{"devices":[{"device":"cpu","total":620493440},
     {"device":"cuda0","total":8129597568}]})";
   server_.on("GET /api/v1/health", fmt::format(R"({{"all_models_loaded":[
@@ -325,6 +394,7 @@ TEST_F(ProgramTest, PsShowsMemoryOfGpus) {
 }
 
 TEST_F(ProgramTest, PsShowsPartsOfOtherNodesModels) {
+  surroundings_.terminal.width = 120;
   server_.on("GET /api/v1/health", R"({"all_models_loaded":[],"loading":null,"load_queue":[],"shares":[
     {"model":"big","host":"laptop","status":"draining","leaving":"recall","device":"cpu","booked_bytes":1610612736}]})");
   EXPECT_EQ(run({"ps"}), kExitOk);
@@ -458,8 +528,10 @@ TEST_F(ProgramTest, VersionWithAndWithoutAServer) {
   EXPECT_THAT(out(), HasSubstr("server 0.0.9 at http://127.0.0.1:8000\n"));
   run({"version", "--json"});
   EXPECT_EQ(out(), "{\"version\":\"0.1.0\",\"llama.cpp\":\"0.5.0\",\"server\":\"0.0.9\"}\n");
-  EXPECT_EQ(run({"--version"}), kExitOk);
-  EXPECT_EQ(out(), "corral 0.1.0\n");
+  for (const char* flag : {"--version", "-v", "-V"}) {
+    EXPECT_EQ(run({flag}), kExitOk);
+    EXPECT_EQ(out(), "corral 0.1.0\n");
+  }
 }
 
 TEST_F(ProgramTest, ColoursOnlyWhereWanted) {

@@ -16,6 +16,7 @@
 #include "cli/server/url_text.h"
 #include "cli/terminal/format.h"
 #include "cli/terminal/table.h"
+#include "cli/terminal/table_flags.h"
 #include "config/options/value.h"
 
 namespace corral::cli {
@@ -85,19 +86,18 @@ Result<int> activity(const Wanted& wanted, CommandContext& context) {
   if (activity->requests.empty()) {
     context.terminal.err << "No such request is recorded\n";
   } else {
-    // The model's name is the column that may be shortened.
     const bool in_mesh = std::ranges::any_of(activity->requests, [](const auto& one) { return !one.node.empty(); });
     std::vector<Column> columns({{"MODEL"},
                                  {"TIME"},
-                                 {"KEY"},
-                                 {"DIALECT"},
-                                 {"CLIENT"},
+                                 {"KEY", Align::left, 5},
+                                 {"DIALECT", Align::left, 8},
+                                 {"CLIENT", Align::left, 6},
                                  {"STATUS"},
-                                 {"IN", Align::right},
-                                 {"OUT", Align::right},
-                                 {"FIRST", Align::right},
-                                 {"DURATION", Align::right}});
-    if (in_mesh) columns.push_back({"NODE"});
+                                 {"IN", Align::right, 4},
+                                 {"OUT", Align::right, 3},
+                                 {"FIRST", Align::right, 7},
+                                 {"DURATION", Align::right, 1}});
+    if (in_mesh) columns.push_back({"NODE", Align::left, 2});
     Table table(std::move(columns));
     for (const PastRequest& request : activity->requests) {
       std::vector<std::string> row({or_unknown(request.model), time_text(request.ended), or_unknown(request.key),
@@ -132,6 +132,7 @@ Action declare_activity(CLI::App& app) {
   app.add_option("--before", wanted->before, "Only requests older than this number, which ends the previous list")
       ->type_name("NUMBER")
       ->check(CLI::NonNegativeNumber);
+  add_table_flags(app);
   return [wanted](CommandContext& context) { return activity(*wanted, context); };
 }
 

@@ -11,6 +11,7 @@
 #include "cli/server/download_wire.h"
 #include "cli/server/url_text.h"
 #include "cli/terminal/table.h"
+#include "cli/terminal/table_flags.h"
 
 namespace corral::cli {
 namespace {
@@ -38,7 +39,7 @@ Result<int> list_aliases(CommandContext& context) {
   if (context.json) return print_json(context, *text);
   const auto aliases = parse_aliases(*text);
   if (!aliases) return std::unexpected(aliases.error());
-  Table table({{"ALIAS"}, {"MODEL"}, {"HERE"}, {"DEFAULTS"}});
+  Table table({{"ALIAS"}, {"MODEL"}, {"HERE", Align::left, 1}, {"DEFAULTS", Align::left, 2}});
   for (const auto& row : *aliases) table.add({row.alias, row.target, row.here ? "yes" : "no", shown(row.defaults)});
   table.print(context.terminal);
   return kExitOk;
@@ -107,6 +108,7 @@ Action declare_alias(CLI::App& app) {
       ->type_name("FIELD=VALUE")
       ->allow_extra_args(false);
   app.add_flag("--remove", request->remove, "Remove the alias; the model stays");
+  add_table_flags(app);
   return [request](CommandContext& context) { return alias_command(*request, context); };
 }
 

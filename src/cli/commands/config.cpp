@@ -7,6 +7,7 @@
 #include "cli/errors.h"
 #include "cli/server/reply_parser.h"
 #include "cli/terminal/table.h"
+#include "cli/terminal/table_flags.h"
 
 namespace corral::cli {
 namespace {
@@ -17,7 +18,7 @@ Result<int> show(CommandContext& context) {
   if (context.json) return print_json(context, *text);
   const auto settings = parse_settings(*text);
   if (!settings) return std::unexpected(settings.error());
-  Table table({{"SETTING"}, {"VALUE"}, {"FROM"}, {"AFTER A RESTART"}});
+  Table table({{"SETTING"}, {"VALUE"}, {"FROM", Align::left, 2}, {"AFTER A RESTART", Align::left, 1}});
   for (const Setting& row : settings->rows) table.add({row.key, row.value, row.where, row.after_restart});
   table.print(context.terminal);
   if (!settings->problem.empty()) {
@@ -64,6 +65,7 @@ Action declare_config(CLI::App& app) {
       ->required()
       ->type_name("");
   setting->fallthrough();
+  add_table_flags(app);
   return [assignments, setting](CommandContext& context) {
     return setting->parsed() ? set(*assignments, context) : show(context);
   };

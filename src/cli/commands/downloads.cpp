@@ -10,6 +10,7 @@
 #include "cli/terminal/file_bars.h"
 #include "cli/terminal/format.h"
 #include "cli/terminal/table.h"
+#include "cli/terminal/table_flags.h"
 
 namespace corral::cli {
 namespace {
@@ -32,9 +33,9 @@ Result<int> list_downloads(CommandContext& context) {
   Table table({{"NAME"},
                {"STATUS"},
                {"DONE", Align::right},
-               {"SIZE", Align::right},
-               {"RATE", Align::right},
-               {"LEFT", Align::right}});
+               {"SIZE", Align::right, 2},
+               {"RATE", Align::right, 3},
+               {"LEFT", Align::right, 1}});
   for (const auto& download : *downloads) {
     const bool known = download.total > 0;
     const bool moves = download.status == "downloading";
@@ -98,6 +99,7 @@ Action declare_downloads(CLI::App& app) {
     sub->fallthrough();
     actions.push_back(sub);
   }
+  add_table_flags(app);
   app.require_subcommand(0, 1);
   return [name, actions](CommandContext& context) {
     for (const auto* sub : actions)

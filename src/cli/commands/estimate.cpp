@@ -7,6 +7,7 @@
 #include "cli/server/reply_parser.h"
 #include "cli/terminal/format.h"
 #include "cli/terminal/table.h"
+#include "cli/terminal/table_flags.h"
 
 namespace corral::cli {
 namespace {
@@ -18,9 +19,9 @@ Result<int> estimate(const LoadRequest& options, CommandContext& context) {
   const auto memory = parse_estimate(*text);
   if (!memory) return std::unexpected(memory.error());
   Table table({{"DEVICE"},
-               {"WEIGHTS", Align::right},
-               {"KV", Align::right},
-               {"COMPUTE", Align::right},
+               {"WEIGHTS", Align::right, 1},
+               {"KV", Align::right, 2},
+               {"COMPUTE", Align::right, 3},
                {"TOTAL", Align::right}});
   for (const auto& device : memory->devices) {
     table.add({device.name, human_bytes(device.weights), human_bytes(device.kv), human_bytes(device.compute),
@@ -42,6 +43,7 @@ Result<int> estimate(const LoadRequest& options, CommandContext& context) {
 Action declare_estimate(CLI::App& app) {
   const auto options = std::make_shared<LoadRequest>();
   declare_load_options(app, *options);
+  add_table_flags(app);
   return [options](CommandContext& context) { return estimate(*options, context); };
 }
 

@@ -10,6 +10,7 @@
 #include "cli/commands/command.h"
 #include "cli/errors.h"
 #include "cli/terminal/table.h"
+#include "cli/terminal/table_flags.h"
 #include "config/files/key_file.h"
 #include "config/serve_settings.h"
 #include "json/value.h"
@@ -79,7 +80,8 @@ Result<int> list(CommandContext& context) {
     }
     return print_json(context, json::serialize(json::Object{{"keys", std::move(array)}}));
   }
-  Table table({{"ID"}, {"NAME"}, {"SCOPES"}, {"CREATED"}, {"LAST USED"}});
+  Table table(
+      {{"ID"}, {"NAME"}, {"SCOPES", Align::left, 2}, {"CREATED", Align::left, 3}, {"LAST USED", Align::left, 1}});
   for (const auto& key : rows) {
     table.add({key.id, key.name, config::text_of(key.scopes), when(key.created), when(used(key))});
   }
@@ -130,6 +132,7 @@ Action declare_key(CLI::App& app) {
   auto* revoking = app.add_subcommand("revoke", "Revoke a key at once");
   revoking->add_option("KEY", wanted->which, "Its identifier or name")->required()->type_name("");
   revoking->fallthrough();
+  add_table_flags(app);
   app.require_subcommand(1);
   return [wanted, creating, listing](CommandContext& context) {
     if (creating->parsed()) return create(*wanted, context);

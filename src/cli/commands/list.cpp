@@ -12,6 +12,7 @@
 #include "cli/server/reply_parser.h"
 #include "cli/terminal/format.h"
 #include "cli/terminal/table.h"
+#include "cli/terminal/table_flags.h"
 
 namespace corral::cli {
 namespace {
@@ -80,9 +81,14 @@ Result<int> list(const ListRequest& request, CommandContext& context) {
     return kExitOk;
   }
   const bool mesh = std::ranges::any_of(*models, [](const ListedModel& model) { return !model.nodes.empty(); });
-  std::vector<Column> columns = {{"NAME"},  {"TYPE"}, {"RECIPE"}, {"SIZE", Align::right}, {"CONTEXT", Align::right},
-                                 {"QUANT"}, {"STATE"}};
-  if (mesh) columns.push_back({"NODES"});
+  std::vector<Column> columns = {{"NAME"},
+                                 {"TYPE", Align::left, 2},
+                                 {"RECIPE", Align::left, 6},
+                                 {"SIZE", Align::right, 1},
+                                 {"CONTEXT", Align::right, 3},
+                                 {"QUANT", Align::left, 5},
+                                 {"STATE"}};
+  if (mesh) columns.push_back({"NODES", Align::left, 4});
   Table table(std::move(columns));
   for (const ListedModel& model : *models) {
     if (!request.takes(model.name)) continue;
@@ -115,6 +121,7 @@ Action declare_list(CLI::App& app) {
   const auto request = std::make_shared<ListRequest>();
   app.add_option("FILTER", request->filter, "Only models whose name contains this")->type_name("");
   app.add_flag("--all", request->all, "Also known models that are not downloaded, and downloads");
+  add_table_flags(app);
   return [request](CommandContext& context) { return list(*request, context); };
 }
 

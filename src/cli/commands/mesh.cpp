@@ -15,6 +15,7 @@
 #include "cli/terminal/format.h"
 #include "cli/terminal/progress.h"
 #include "cli/terminal/table.h"
+#include "cli/terminal/table_flags.h"
 #include "config/options/value.h"
 
 namespace corral::cli {
@@ -162,7 +163,7 @@ Result<int> tokens(const Wanted& wanted, CommandContext& context) {
   if (context.json) return print_json(context, *text);
   const auto rows = parse_mesh_tokens(*text);
   if (!rows) return std::unexpected(rows.error());
-  Table table({{"ID"}, {"STATE"}, {"UNTIL"}, {"USED BY"}});
+  Table table({{"ID"}, {"STATE"}, {"UNTIL"}, {"USED BY", Align::left, 1}});
   for (const auto& row : *rows) {
     if (!wanted.all && row.state != "open") continue;
     table.add({row.id, row.state, when(row.expires, context), or_unknown(row.used_by.substr(0, 12))});
@@ -263,16 +264,16 @@ Result<int> nodes(const Wanted&, CommandContext& context) {
   const auto rows = parse_mesh_nodes(*text);
   if (!rows) return std::unexpected(rows.error());
   Table table({{"NAME"},
-               {"ID"},
+               {"ID", Align::left, 5},
                {"LINK"},
-               {"RTT", Align::right},
-               {"ROLE"},
-               {"MEMORY", Align::right},
-               {"FREE", Align::right},
-               {"MODELS", Align::right},
-               {"SERVES"},
-               {"ADDRESS"},
-               {"LAST END"}});
+               {"RTT", Align::right, 6},
+               {"ROLE", Align::left, 7},
+               {"MEMORY", Align::right, 3},
+               {"FREE", Align::right, 2},
+               {"MODELS", Align::right, 4},
+               {"SERVES", Align::left, 1},
+               {"ADDRESS", Align::left, 8},
+               {"LAST END", Align::left, 9}});
   for (const auto& row : *rows) {
     const auto known = row.memory_total > 0;
     table.add({row.self ? row.name + " *" : row.name, row.id.substr(0, 12), link_text(row),
@@ -292,7 +293,12 @@ Result<int> models(const Wanted&, CommandContext& context) {
   if (context.json) return print_json(context, *text);
   const auto rows = parse_mesh_models(*text);
   if (!rows) return std::unexpected(rows.error());
-  Table table({{"NAME"}, {"TYPE"}, {"SIZE", Align::right}, {"STATUS"}, {"ON DISK"}, {"SERVED BY"}});
+  Table table({{"NAME"},
+               {"TYPE", Align::left, 4},
+               {"SIZE", Align::right, 3},
+               {"STATUS"},
+               {"ON DISK", Align::left, 2},
+               {"SERVED BY", Align::left, 1}});
   for (const auto& row : *rows) {
     table.add({row.name, row.type, row.size > 0 ? human_bytes(row.size) : std::string(kUnknown), row.status,
                listed(row.on_disk), listed(row.serving)});
@@ -415,6 +421,7 @@ Action declare_mesh(CLI::App& app) {
       ->required()
       ->type_name("");
   add(app, "doctor", "Find problems: ports, links, versions, clocks, disk", doctor);
+  add_table_flags(app);
   app.require_subcommand(0, 1);
   return [wanted, rows](CommandContext& context) {
     Subcommand chosen = status;

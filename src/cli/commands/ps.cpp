@@ -10,6 +10,7 @@
 #include "cli/server/reply_parser.h"
 #include "cli/terminal/format.h"
 #include "cli/terminal/table.h"
+#include "cli/terminal/table_flags.h"
 
 namespace corral::cli {
 namespace {
@@ -48,18 +49,18 @@ void print_health(const CommandContext& context, const Health& health) {
     return;
   }
   std::vector<Column> columns = {{"NAME"},
-                                 {"TYPE"},
+                                 {"TYPE", Align::left, 9},
                                  {"STATUS"},
-                                 {"DEVICE"},
-                                 {"MEMORY", Align::right},
-                                 {"CONTEXT", Align::right},
-                                 {"REQUESTS", Align::right},
-                                 {"IDLE", Align::right},
-                                 {"PINNED"}};
-  if (!health.elsewhere.empty()) columns.push_back({"NODE"});
+                                 {"DEVICE", Align::left, 8},
+                                 {"MEMORY", Align::right, 1},
+                                 {"CONTEXT", Align::right, 7},
+                                 {"REQUESTS", Align::right, 4},
+                                 {"IDLE", Align::right, 5},
+                                 {"PINNED", Align::left, 6}};
+  if (!health.elsewhere.empty()) columns.push_back({"NODE", Align::left, 3});
   const bool on_gpus =
       std::ranges::any_of(health.loaded, [](const LoadedModel& model) { return model.gpu_memory > 0; });
-  if (on_gpus) columns.insert(columns.begin() + kGpuColumn, {"GPU", Align::right});
+  if (on_gpus) columns.insert(columns.begin() + kGpuColumn, {"GPU", Align::right, 2});
   Table table(std::move(columns));
   const auto add = [&](std::vector<std::string> cells, std::uint64_t gpu_memory = 0) {
     const auto text = gpu_memory > 0 ? human_bytes(gpu_memory) : std::string();
@@ -127,6 +128,7 @@ Result<int> watch(CommandContext& context) {
 Action declare_ps(CLI::App& app) {
   const auto watches = std::make_shared<bool>(false);
   app.add_flag("--watch", *watches, "Print again after changes, and once a second");
+  add_table_flags(app);
   return [watches](CommandContext& context) { return *watches ? watch(context) : ps(context); };
 }
 

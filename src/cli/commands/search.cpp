@@ -13,6 +13,7 @@
 #include "cli/server/url_text.h"
 #include "cli/terminal/format.h"
 #include "cli/terminal/table.h"
+#include "cli/terminal/table_flags.h"
 
 namespace corral::cli {
 namespace {
@@ -38,7 +39,7 @@ Result<int> search(const SearchRequest& request, CommandContext& context) {
     return print_json(context, *text);
   }
   const auto known = known_models(context);
-  Table table({{"NAME"}, {"DOWNLOADS", Align::right}, {"LIKES", Align::right}, {"NOTE"}});
+  Table table({{"NAME"}, {"DOWNLOADS", Align::right, 1}, {"LIKES", Align::right, 2}, {"NOTE"}});
   std::size_t rows = 0;
   for (const auto& model : known.models) {
     if (!matches(model, request.words)) continue;
@@ -75,6 +76,7 @@ Action declare_search(CLI::App& app) {
       ->type_name("N")
       ->check(CLI::Range(1, 100))
       ->default_val(20);
+  add_table_flags(app);
   return [request](CommandContext& context) { return search(*request, context); };
 }
 

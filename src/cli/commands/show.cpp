@@ -17,6 +17,7 @@
 #include "cli/showing.h"
 #include "cli/terminal/format.h"
 #include "cli/terminal/table.h"
+#include "cli/terminal/table_flags.h"
 
 namespace corral::cli {
 namespace {
@@ -91,7 +92,7 @@ std::string template_text(const std::string& text) {
 }
 
 void print_files(const CommandContext& context, const json::Value& answer) {
-  Table table({{"FILE"}, {"SIZE", Align::right}, {"SHA-256"}});
+  Table table({{"FILE"}, {"SIZE", Align::right}, {"SHA-256", Align::left, 1}});
   bool any = false;
   each(answer, "files", [&](const json::Value& file) {
     any = true;
@@ -222,6 +223,7 @@ Action declare_show(CLI::App& app) {
   app.add_option("MODEL", *name, "Name of a local model, or of one on the hub")->required()->type_name("");
   const auto with_template = std::make_shared<bool>(false);
   app.add_flag("--template", *with_template, "Print only its chat template");
+  add_table_flags(app);
   return [name, with_template](CommandContext& context) { return show_model(*name, *with_template, context); };
 }
 

@@ -12,6 +12,7 @@
 #include "cli/terminal/format.h"
 #include "cli/terminal/progress.h"
 #include "cli/terminal/table.h"
+#include "cli/terminal/table_flags.h"
 #include "json/writer.h"
 
 namespace corral::cli {
@@ -41,7 +42,7 @@ std::string state_text(const std::string& state) {
 }
 
 int print_verified(const CommandContext& context, const json::Value& answer) {
-  Table table({{"MODEL"}, {"FILE"}, {"SIZE", Align::right}, {"STATE"}});
+  Table table({{"MODEL"}, {"FILE", Align::left, 1}, {"SIZE", Align::right, 2}, {"STATE"}});
   std::vector<std::string> notes;
   bool first_look = false;
   each(answer, "models", [&](const json::Value& model) {
@@ -103,6 +104,7 @@ Action declare_verify(CLI::App& app) {
   const auto request = std::make_shared<VerifyRequest>();
   app.add_option("MODEL", request->model, "Only this model; default: all local models")->type_name("");
   app.add_flag("--quarantine", request->quarantine, "Rename damaged files, so that they are not loaded");
+  add_table_flags(app);
   return [request](CommandContext& context) { return verify(*request, context); };
 }
 

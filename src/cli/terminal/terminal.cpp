@@ -1,10 +1,14 @@
 #include "cli/terminal/terminal.h"
 
+#include <cwchar>
 #include <iostream>
 
 #include <fmt/format.h>
+#include <locale.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "base/utf8.h"
 
 namespace corral::cli {
 namespace {
@@ -25,7 +29,48 @@ std::string_view code_of(Style style) {
   return "0";
 }
 
-bool starts_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
+// wcwidth() uses the locale of the thread. The program has none of its own: its output must not depend on one.
+class Utf8Locale {
+ public:
+  Utf8Locale() : old_(shared() == locale_t{} ? locale_t{} : ::uselocale(shared())) {}
+  ~Utf8Locale() {
+    if (old_ != locale_t{}) ::uselocale(old_);
+  }
+  Utf8Locale(const Utf8Locale&) = delete;
+  Utf8Locale& operator=(const Utf8Locale&) = delete;
+
+  bool works() const { return old_ != locale_t{}; }
+
+ private:
+  static locale_t shared() {
+    static const locale_t locale = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", locale_t{});
+    return locale;
+  }
+
+  const locale_t old_;
+};
+
+// `character`: the bytes of one.
+wchar_t code_point(std::string_view character) {
+  const auto lead = static_cast<unsigned char>(character.front());
+  if (character.size() == 1) return lead;
+  auto code = static_cast<std::uint32_t>(lead & (0xFF >> (character.size() + 1)));
+  for (const char c : character.substr(1)) code = code << 6 | (static_cast<unsigned char>(c) & 0x3F);
+  return static_cast<wchar_t>(code);
+}
+
+// Calls use(bytes, columns) for each character until it returns false.
+void each_character(std::string_view text, const auto& use) {
+  const Utf8Locale locale;
+  while (!text.empty()) {
+    const auto step = utf8_step(text);
+    const auto character = text.substr(0, step.length);
+    const bool counted = locale.works() && step.valid && step.length > 1;
+    const int width = counted ? ::wcwidth(code_point(character)) : 1;
+    if (!use(character.size(), width < 0 ? std::size_t{1} : static_cast<std::size_t>(width))) return;
+    text.remove_prefix(step.length);
+  }
+}
 
 }  // namespace
 
@@ -48,19 +93,29 @@ Terminal process_terminal(const config::Environment& environment) {
 }
 
 std::size_t display_width(std::string_view text) {
-  std::size_t width = 0;
-  for (const char c : text) width += starts_character(c) ? 1 : 0;
-  return width;
+  std::size_t total = 0;
+  each_character(text, [&](std::size_t, std::size_t columns) {
+    total += columns;
+    return true;
+  });
+  return total;
+}
+
+std::string_view first_columns(std::string_view text, std::size_t width) {
+  std::size_t end = 0, used = 0;
+  each_character(text, [&](std::size_t bytes, std::size_t columns) {
+    if (used + columns > width) return false;
+    used += columns;
+    end += bytes;
+    return true;
+  });
+  return text.substr(0, end);
 }
 
 std::string shorten(std::string_view text, std::size_t width) {
   if (display_width(text) <= width) return std::string(text);
   if (width == 0) return {};
-  std::size_t end = 0;
-  for (std::size_t characters = 0; end < text.size(); ++end) {
-    if (starts_character(text[end]) && ++characters == width) break;
-  }
-  return std::string(text.substr(0, end)) + "…";
+  return std::string(first_columns(text, width - 1)) + "…";
 }
 
 std::string printable(std::string_view text) {

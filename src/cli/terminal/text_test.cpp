@@ -8,6 +8,7 @@
 #include "cli/server/address.h"
 #include "cli/server/reply_parser.h"
 #include "cli/terminal/format.h"
+#include "cli/terminal/table.h"
 #include "cli/terminal/terminal.h"
 
 namespace corral::cli {
@@ -28,6 +29,92 @@ TEST(Text, IsCutBetweenCharacters) {
   EXPECT_EQ(shorten("grüner", 4), "grü…");
   EXPECT_EQ(shorten("abc", 1), "…");
   EXPECT_EQ(display_width("grün"), 4u);
+}
+
+TEST(Text, WidthIsThatOfTheTerminal) {
+  EXPECT_EQ(display_width("模型"), 4u);
+  EXPECT_EQ(display_width("\xF0\x9F\x98\x80"), 2u);  // an emoji
+  EXPECT_EQ(display_width("e\xCC\x81"), 1u);         // e and a combining accent
+  EXPECT_EQ(display_width("a\xFFz"), 3u);
+  EXPECT_EQ(shorten("模型模型", 5), "模型…");
+  EXPECT_EQ(first_columns("模型", 3), "模");
+}
+
+class TableTest : public ::testing::Test {
+ protected:
+  TableTest() {
+    terminal_.out_tty = true;
+    table_.add({"tiny-llama", "llm", "732 KiB", "loaded"});
+    table_.add({"organisation/a-long-name-GGUF:Q4_K_M", "embedding", "18 GiB", "unloaded"});
+  }
+  std::string printed() {
+    out_.str("");
+    err_.str("");
+    table_.print(terminal_);
+    return out_.str();
+  }
+
+  std::ostringstream out_, err_;
+  Terminal terminal_{out_, err_};
+  Table table_{{{"NAME"}, {"TYPE", Align::left, 1}, {"SIZE", Align::right, 2}, {"STATE"}}};
+};
+
+constexpr const char* kWholeTable =
+    "NAME                                  TYPE          SIZE  STATE\n"
+    "tiny-llama                            llm        732 KiB  loaded\n"
+    "organisation/a-long-name-GGUF:Q4_K_M  embedding   18 GiB  unloaded\n";
+
+TEST_F(TableTest, ANarrowTerminalGetsFewerColumns) {
+  EXPECT_EQ(printed(), kWholeTable);
+  EXPECT_EQ(err_.str(), "");
+  terminal_.width = 60;
+  EXPECT_EQ(printed(),
+            "NAME                                  TYPE       STATE\n"
+            "tiny-llama                            llm        loaded\n"
+            "organisation/a-long-name-GGUF:Q4_K_M  embedding  unloaded\n");
+  EXPECT_EQ(err_.str(), "Not shown: SIZE (--wide shows all)\n");
+}
+
+TEST_F(TableTest, ALongNameHasALineOfItsOwn) {
+  terminal_.width = 40;
+  EXPECT_EQ(printed(),
+            "NAME                            STATE\n"
+            "tiny-llama                      loaded\n"
+            "organisation/a-long-name-GGUF:Q4_K_M\n"
+            "                                unloaded\n");
+  EXPECT_EQ(err_.str(), "Not shown: SIZE, TYPE (--wide shows all)\n");
+}
+
+TEST_F(TableTest, PipesAndWideTablesAreWhole) {
+  terminal_.width = 40;
+  terminal_.tables.wide = true;
+  EXPECT_EQ(printed(), kWholeTable);
+  terminal_.tables.wide = false;
+  terminal_.out_tty = false;
+  EXPECT_EQ(printed(), kWholeTable);
+  EXPECT_EQ(err_.str(), "");
+}
+
+TEST_F(TableTest, OnlyTheRequestedColumns) {
+  terminal_.tables.columns = {"size", "Name", "nope"};
+  EXPECT_EQ(printed(),
+            "   SIZE  NAME\n"
+            "732 KiB  tiny-llama\n"
+            " 18 GiB  organisation/a-long-name-GGUF:Q4_K_M\n");
+  EXPECT_EQ(err_.str(), "warning: no column 'nope': there are name, type, size, state\n");
+}
+
+TEST_F(TableTest, NoLineOfShortNamesIsTooLong) {
+  Table table({{"NODE"}, {"NOTE", Align::left, 1}, {"WHY"}});
+  table.add({"模型模型", "", "it has too little memory, and the link to it is down since this morning"});
+  for (std::size_t width = 40; width <= 200; ++width) {
+    terminal_.width = width;
+    out_.str("");
+    table.print(terminal_);
+    std::istringstream lines(out_.str());
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), width) << line;
+  }
+  EXPECT_EQ(err_.str(), "");  // a column without text is not missed
 }
 
 TEST(Text, ControlCharactersGoAndTextStays) {
