@@ -94,6 +94,18 @@ TEST_F(ApiTest, ClientThatLeavesAStreamedLoadAbortsIt) {
   EXPECT_THAT(backend.alive(), IsEmpty());
 }
 
+TEST_F(ApiTest, LoadOfAModelInMemoryIsMarked) {
+  auto loading = send("POST", "/v1/load", R"({"model_name":"tiny-llama"})");
+  backend.server("tiny-llama").finish_load();
+  settle();
+  const auto first = got(*loading);
+  ASSERT_TRUE(first);
+  EXPECT_FALSE(json::bool_or(first->json(), "already_loaded", true));
+  EXPECT_TRUE(json::bool_or(post("/v1/load", R"({"model_name":"tiny-llama"})").json(), "already_loaded", false));
+  EXPECT_THAT(post("/v1/load", R"({"model_name":"tiny-llama","stream":true})").text,
+              HasSubstr(R"("already_loaded":true)"));
+}
+
 // ---- unload
 
 TEST_F(ApiTest, UnloadByNameAndByOtherNames) {

@@ -46,6 +46,39 @@ TEST_F(LoadCommandTest, TellsWhatIsToBeKnownOfTheContext) {
   EXPECT_THAT(err(), HasSubstr("warning: too much\n"));
 }
 
+// It was "loaded in 0 ms".
+TEST_F(LoadCommandTest, AModelInMemoryIsNotLoadedAgain) {
+  server_.on(kLoad, Scripted{.events = {{"complete", R"({"already_loaded":true,"context_length":4096})"}}});
+  EXPECT_EQ(run({"load", "m"}), kExitOk);
+  EXPECT_EQ(out(), "m is already loaded (4096 tokens of context)\n");
+  EXPECT_EQ(err(), "");
+}
+
+// Of a mapped file the share is 0 until it is 100 %.
+TEST_F(LoadCommandTest, WithoutAShareThePhaseAndTheTimeAreShown) {
+  server_.on(kLoad, Scripted{.events = {{"progress", R"({"progress":0,"stage":"queued"})"},
+                                        {"progress", R"({"progress":0,"stage":"loading"})"},
+                                        {"progress", R"({"progress":0,"stage":"loading"})"},
+                                        {"progress", R"({"progress":1,"stage":"loading"})"},
+                                        {"complete", "{}"}},
+                             .meanwhile = [this] { clock_.time += Millis(3'200); }});
+  EXPECT_EQ(run({"load", "m"}), kExitOk);
+  EXPECT_EQ(err(),
+            "\r\x1b[KLoading m | waiting in the load queue, 3 s"
+            "\r\x1b[KLoading m / loading, 3 s"
+            "\r\x1b[KLoading m - loading, 3 s"
+            "\r\x1b[KLoading m \\ preparing, 3 s"
+            "\r\x1b[K");
+}
+
+TEST_F(LoadCommandTest, CtrlCCancelsTheLoad) {
+  server_.on(kLoad, Scripted{.events = {{"progress", R"({"progress":0.5,"stage":"loading"})"}},
+                             .error = Error{errc::interrupted, "interrupted"}});
+  EXPECT_EQ(run({"load", "m"}), kExitInterrupted);
+  EXPECT_TRUE(err().ends_with("\r\x1b[K\ncorral: the load of 'm' is cancelled\n")) << err();
+  EXPECT_EQ(out(), "");
+}
+
 TEST_F(LoadCommandTest, NoBarWhereNobodyWatches) {
   pipe_everything();
   server_.on(kLoad, Scripted{.events = {{"progress", R"({"progress":0.5})"}, {"complete", "{}"}}});
@@ -129,7 +162,7 @@ TEST_F(LoadCommandTest, AFailureInTheStream) {
 TEST_F(LoadCommandTest, ARefusalBeforeTheStream) {
   server_.on(kLoad, Scripted{.status = 404, .body = R"({"error":{"message":"no model 'm'; did you mean 'n'?"}})"});
   EXPECT_EQ(run({"load", "m"}), kExitFailed);
-  EXPECT_THAT(err(), HasSubstr("corral: no model 'm'; did you mean 'n'?\n"));
+  EXPECT_EQ(err(), "corral: no model 'm'; did you mean 'n'?\n");  // and no bar
 }
 
 TEST_F(LoadCommandTest, AStreamThatEndsTooEarly) {

@@ -10,9 +10,22 @@ namespace corral::cli {
 
 std::string model_path(const std::string& model) { return "/api/v1/models/" + escaped(model, "/"); }
 
+namespace {
+
+// The phase and the time since the start. A share that doesn't move, as that of a mapped file, is not shown.
+void show_step(ProgressBar& bar, const LoadProgress& step, Millis elapsed) {
+  const bool whole = step.progress >= 1 && step.stage == "loading";
+  std::string phase = whole ? "preparing" : step.stage == "queued" ? "waiting in the load queue" : step.stage;
+  if (elapsed >= Millis(1'000)) phase += fmt::format("{}{} s", phase.empty() ? "" : ", ", elapsed.count() / 1'000);
+  if (step.progress <= 0 || whole) return bar.show(phase);
+  bar.show(step.progress, phase);
+}
+
+}  // namespace
+
 Result<LoadOutcome> load_with_progress(const CommandContext& context, const LoadRequest& options) {
   ProgressBar bar(context.terminal, "Loading " + options.model);
-  bar.show(0, "");
+  const MonoTime start = context.clock.now();
   std::optional<std::string> failure;
   std::optional<std::string> complete;
   const auto on_event = [&](std::string_view event, std::string_view data) {
@@ -21,11 +34,14 @@ Result<LoadOutcome> load_with_progress(const CommandContext& context, const Load
     } else if (event == "error" || (event.empty() && error_in(data))) {
       failure = error_in(data).value_or(std::string(data));
     } else if (event == "progress") {
-      if (const auto step = parse_load_progress(data)) bar.show(step->progress, step->stage);
+      const auto elapsed = std::chrono::duration_cast<Millis>(context.clock.now() - start);
+      if (const auto step = parse_load_progress(data)) show_step(bar, *step, elapsed);
     }
   };
   const auto reply = context.api.stream(ApiRequest::post("/api/v1/load", load_body(options, true)), on_event);
   bar.clear();
+  if (!reply && reply.error().code == errc::interrupted)
+    return fail(errc::interrupted, fmt::format("the load of '{}' is cancelled", options.model));
   if (!reply) return std::unexpected(reply.error());
   if (reply->status >= 400) return std::unexpected(refusal(context.api, *reply));
   if (failure) return fail(errc::request_failed, *failure);

@@ -6,7 +6,8 @@
 
 namespace corral::cli {
 
-// Loads and shows progress until the model is ready. Errors: those of ServerApi, and request_failed.
+// Loads and shows progress until the model is ready. Nothing is shown before the server has accepted the load. Ctrl-C
+// cancels the load. Errors: those of ServerApi, and request_failed.
 Result<LoadOutcome> load_with_progress(const CommandContext& context, const LoadRequest& options);
 
 // Warns if pinned models occupy all slots of the model's type, so that the load must fail. Prints nothing if the server

@@ -84,7 +84,8 @@ int report(const Terminal& terminal, const Error& error, bool json = false) {
   if (json) {
     terminal.out << error_object(error) << std::endl;
   } else if (error.code == errc::interrupted) {
-    terminal.err << '\n';
+    const bool explained = error.message != "interrupted";
+    terminal.err << '\n' << (explained ? "corral: " + printable(error.message) + '\n' : "");
   } else {
     terminal.err << "corral: " << printable(error.message) << '\n';
   }

@@ -77,8 +77,8 @@ std::string far_body(const fleet::RemoteModel& model, const std::vector<std::str
   return body;
 }
 
-// With the options in effect, which may differ from the requested ones.
-async::Task<std::string> loaded_body(AdminContext& context, backends::ModelPtr model) {
+// With the options in effect, which may differ from the requested ones. `already_loaded`: nothing had to be done.
+async::Task<std::string> loaded_body(AdminContext& context, backends::ModelPtr model, bool already_loaded) {
   if (const auto* far = fleet::as_remote_model(*model)) co_return far_body(*far, {});
   const std::vector<backends::ModelPtr> one = {model};
   const auto windows = co_await context.core.router.contexts(one);
@@ -88,6 +88,7 @@ async::Task<std::string> loaded_body(AdminContext& context, backends::ModelPtr m
   out.begin_object().field("status", "success").field("model_name", model->name.value());
   out.field("checkpoint", model->checkpoint).field("recipe", model->recipe);
   out.field("context_length", window.usable).field("max_context_length", window.trained);
+  out.field("already_loaded", already_loaded);
   out.key("warnings").begin_array();
   if (const auto warning = router::warning_of(window); !warning.empty()) out.value(warning);
   out.end_array().end_object();
@@ -135,7 +136,7 @@ class LoadEvents final : public http::BodySource {
     const auto result = loading_->take();
     loading_.reset();
     if (result) {
-      const auto body = co_await loaded_body(context_, model_);
+      const auto body = co_await loaded_body(context_, model_, *result && !split_);
       text_ = http::sse_event("complete", body);
     } else {
       text_ = http::sse_event("error", protocol::error_body(result.error()));
@@ -185,7 +186,7 @@ async::Task<http::Response> load_streamed(AdminContext& context, backends::Model
     const auto result = loading->take();
     if (!result) co_return dialects::error_response(result.error());
     auto response = http::Response::event_stream(nullptr);
-    const auto body = co_await loaded_body(context, model);
+    const auto body = co_await loaded_body(context, model, *result && !split);
     response.body = http::Body(http::sse_event("complete", body));
     co_return response;
   }
@@ -236,7 +237,7 @@ async::Task<http::Response> load_split(AdminContext& context, http::Request& req
   }
   const auto loaded = co_await std::move(task);
   if (!loaded) co_return dialects::error_response(loaded.error());
-  auto done = co_await loaded_body(context, model);
+  auto done = co_await loaded_body(context, model, false);
   co_return http::Response::json(200, std::move(done));
 }
 
@@ -260,7 +261,7 @@ async::Task<http::Response> load_found(AdminContext& context, http::Request requ
   if (flag(body, "stream")) co_return co_await load_streamed(context, model, nullptr, std::move(task));
   const auto loaded = co_await std::move(task);
   if (!loaded) co_return dialects::error_response(loaded.error());
-  auto done = co_await loaded_body(context, model);
+  auto done = co_await loaded_body(context, model, *loaded);
   co_return http::Response::json(200, std::move(done));
 }
 

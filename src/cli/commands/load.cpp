@@ -25,10 +25,15 @@ Result<int> load(const LoadRequest& options, CommandContext& context) {
   const auto loaded = load_with_progress(context, options);
   if (!loaded) return std::unexpected(loaded.error());
   const auto took = std::chrono::duration_cast<Millis>(context.clock.now() - start);
-  const auto with =
-      loaded->context ? fmt::format(", {} tokens of context", context_or_unknown(loaded->context, loaded->max_context))
-                      : "";
-  context.terminal.out << fmt::format("{} is loaded ({}{})\n", options.model, human_duration(took), with);
+  const auto window =
+      loaded->context ? fmt::format("{} tokens of context", context_or_unknown(loaded->context, loaded->max_context))
+                      : std::string();
+  auto& out = context.terminal.out;
+  if (loaded->already_loaded) {
+    out << fmt::format("{} is already loaded{}\n", options.model, window.empty() ? "" : fmt::format(" ({})", window));
+    return kExitOk;
+  }
+  out << fmt::format("{} is loaded ({}{})\n", options.model, human_duration(took), window.empty() ? "" : ", " + window);
   return kExitOk;
 }
 

@@ -257,7 +257,8 @@ Result<LoadOutcome> parse_load_outcome(std::string_view text) {
   return parse_as(text, [](const json::Value& value) {
     return LoadOutcome{.context = integer_of(value, "context_length"),
                        .max_context = integer_of(value, "max_context_length"),
-                       .warnings = names_of(value, "warnings")};
+                       .warnings = names_of(value, "warnings"),
+                       .already_loaded = flag_of(value, "already_loaded")};
   });
 }
 

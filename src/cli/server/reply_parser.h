@@ -160,6 +160,7 @@ Result<LoadProgress> parse_load_progress(std::string_view text);
 struct LoadOutcome {
   std::optional<std::int64_t> context, max_context;
   std::vector<std::string> warnings;
+  bool already_loaded = false;
 };
 Result<LoadOutcome> parse_load_outcome(std::string_view text);
 

@@ -18,13 +18,18 @@ class ProgressBar {
 
   // `share` from 0 to 1.
   void show(double share, std::string_view stage);
+  // Of work whose share is unknown: a sign that moves with each call, and the stage.
+  void show(std::string_view stage);
   // Removes the bar from the screen.
   void clear();
 
  private:
+  void draw(std::string line);
+
   const Terminal& terminal_;
   const std::string label_;
   std::string shown_;
+  std::size_t turns_ = 0;
 };
 
 }  // namespace corral::cli
