@@ -280,7 +280,7 @@ class Application {
       const auto port = server_.listen_tcp(host, static_cast<std::uint16_t>(settings_.ollama_port));
       if (port) {
         log::info("app", "Ollama clients can use http://{}",
-                  http::to_string(http::TcpEndpoint{std::move(host), *port}));
+                  http::to_string(http::TcpEndpoint{config::local_host(std::move(host)), *port}));
       } else {
         log::warning(
             "app",

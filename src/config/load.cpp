@@ -58,6 +58,12 @@ Result<ServeSettings> load_serve_settings(const Inputs& inputs) {
   return resolve(*sources);
 }
 
+std::string local_host(std::string host) {
+  if (host == "0.0.0.0") return "127.0.0.1";
+  if (host == "::" || host == "[::]") return "::1";
+  return host;
+}
+
 Result<ClientSettings> load_client_settings(const Inputs& inputs) {
   std::optional<Error> broken;
   auto sources = read_sources(inputs, UnknownKeys::are_ignored, nullptr, &broken);
@@ -91,9 +97,7 @@ Result<ClientSettings> load_client_settings(const Inputs& inputs) {
   }
   // A server with several addresses is called at the first one.
   if (auto hosts = names_in(settings.host); !hosts.empty()) settings.host = std::move(hosts.front());
-  if (settings.host == "0.0.0.0") settings.host = "127.0.0.1";
-  if (settings.host == "::" || settings.host == "[::]") settings.host = "::1";
-  return ClientSettings{settings.host, settings.port, settings.api_key, broken ? broken->message : ""};
+  return ClientSettings{local_host(settings.host), settings.port, settings.api_key, broken ? broken->message : ""};
 }
 
 Result<std::filesystem::path> find_state_dir(const Inputs& inputs) {

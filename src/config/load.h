@@ -33,6 +33,9 @@ struct Inputs {
 
 // Errors: every code of errc; one sentence with the source, the key, the value and the expected form.
 Result<ServeSettings> load_serve_settings(const Inputs& inputs);
+// The address for clients on this machine of a server that listens at `host`, which may mean all addresses.
+std::string local_host(std::string host);
+
 // host, port and api_key of the same sources, so that a command finds the same user's server. Unless a flag or a
 // variable has host or port, they are those of the running server, which may have started before they were changed. If
 // no server of this user runs and no source names an address, it is that of the system's service. An address for every

@@ -34,6 +34,13 @@ class LoadTest : public HomeForTests {
   }
 };
 
+TEST(LocalHost, IsOneThatClientsCanCall) {
+  EXPECT_EQ(local_host("0.0.0.0"), "127.0.0.1");
+  EXPECT_EQ(local_host("::"), "::1");
+  EXPECT_EQ(local_host("[::]"), "::1");
+  EXPECT_EQ(local_host("192.168.1.2"), "192.168.1.2");
+}
+
 TEST_F(LoadTest, DefaultsAreValidAndKnowThatTheyAreDefaults) {
   const ServeSettings settings = load();
   EXPECT_EQ(settings.host, "127.0.0.1");
