@@ -33,6 +33,14 @@ TEST_F(ConfigCommandTest, ListsEverySettingWithItsOrigin) {
   EXPECT_EQ(err(), "");
 }
 
+// Colons of addresses were between addresses.
+TEST_F(ConfigCommandTest, ListsAreShownAsTheyAreSet) {
+  server_.on("GET /internal/config",
+             R"({"settings":{"allowed_origins":{"value":["http://localhost:3000","app://x"],"where":"default"}}})");
+  EXPECT_EQ(run({"config", "--columns", "value"}), 0);
+  EXPECT_EQ(out(), "VALUE\nhttp://localhost:3000 app://x\n");
+}
+
 TEST_F(ConfigCommandTest, ABrokenFileIsNotPassedOver) {
   shows(R"("config.toml:1: no")");
   EXPECT_EQ(run({"config"}), 0);

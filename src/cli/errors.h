@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/error.h"
@@ -31,6 +32,11 @@ inline constexpr int kExitNoServer = 3;
 inline constexpr int kExitInterrupted = 130;
 
 int exit_code_of(const Error& error);
+
+// A fact about request_failed: the code in the server's own error.
+struct ServerCode {
+  std::string code;
+};
 
 }  // namespace corral::cli
 

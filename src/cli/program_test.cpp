@@ -387,6 +387,13 @@ TEST_F(ProgramTest, PinAndUnpin) {
   EXPECT_THAT(server_.bodies("POST /internal/pin"),
               ::testing::ElementsAre(R"({"model_name":"a","pinned":true})", R"({"model_name":"a","pinned":false})"));
   EXPECT_EQ(run({"pin"}), kExitUsage);
+  server_.answers.clear();
+  server_.on("POST /internal/pin",
+             Scripted{.status = 409, .body = R"({"error":{"message":"'a' is not loaded","code":"model_not_loaded"}})"});
+  EXPECT_EQ(run({"pin", "a"}), kExitFailed);
+  EXPECT_EQ(err(), "corral: 'a' is not loaded; load it with: corral load a --pinned\n");
+  EXPECT_EQ(run({"unpin", "a"}), kExitFailed);
+  EXPECT_EQ(err(), "corral: 'a' is not loaded\n");
 }
 
 TEST_F(ProgramTest, PsOfAnEmptyHouse) {

@@ -107,5 +107,40 @@ TEST_F(UsageTest, HelpOfAnUnknownCommandIsAnError) {
   EXPECT_EQ(run({"help", "mesh", "nodes"}), kExitOk);
 }
 
+// The texts are those of the server; api has them in access/rights.cpp and supply/removal_plan.cpp.
+TEST_F(UsageTest, AdviceOfTheServerNamesFlags) {
+  const auto printed = [this](const std::string& path, const std::string& message, std::vector<std::string> words) {
+    server_.answers.clear();
+    server_.on(path, Scripted{.status = 401, .body = R"({"error":{"code":"a_code","message":")" + message + R"("}})"});
+    EXPECT_EQ(run(words), kExitFailed);
+    const std::string text = err();
+    words.emplace_back("--json");
+    EXPECT_EQ(run(words), kExitFailed);
+    EXPECT_THAT(out(), HasSubstr(R"("code":"a_code"}})"));
+    return text;
+  };
+  EXPECT_EQ(printed("GET /api/v1/health",
+                    "a valid API key is required: send it as 'Authorization: Bearer KEY' or 'x-api-key: KEY'; create "
+                    "one with corral key create",
+                    {"status"}),
+            "corral: a valid API key is required: set CORRAL_API_KEY or give --api-key; create one with corral key "
+            "create\n");
+  EXPECT_EQ(printed("POST /api/v1/delete",
+                    "'m' cannot be removed: /m.gguf is in a folder of models_dir: delete it yourself, or set "
+                    "'models_dir': true",
+                    {"rm", "m"}),
+            "corral: 'm' cannot be removed: /m.gguf is in a folder of models_dir: delete it yourself, or give "
+            "--models-dir\n");
+}
+
+TEST_F(UsageTest, AWrongValueOfALoadOptionNamesTheValidOnes) {
+  EXPECT_EQ(run({"load", "m", "--ctx-size", "abc"}), kExitUsage);
+  EXPECT_EQ(err(), "corral: --ctx-size: 'abc' is not a whole number, or auto\nsee: corral load --help\n");
+  EXPECT_EQ(run({"load", "m", "--parallel", "2x"}), kExitUsage);
+  EXPECT_EQ(err(), "corral: --parallel: '2x' is not a whole number\nsee: corral load --help\n");
+  EXPECT_EQ(run({"load", "m", "--evict-idle-timeout", "soon"}), kExitUsage);
+  EXPECT_EQ(err(), "corral: --evict-idle-timeout: 'soon' is not a number\nsee: corral load --help\n");
+}
+
 }  // namespace
 }  // namespace corral::cli

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <memory>
 
 #include <CLI/App.hpp>
@@ -45,6 +46,15 @@ std::string for_server(const config::LoadOption& option, const std::string& text
   return option.names_files && !word ? std::filesystem::absolute(text).native() : text;
 }
 
+// The library's own message says only that it could not convert the text.
+template <typename T>
+std::function<std::string(const std::string&)> is_number(std::string right) {
+  return [right = std::move(right)](const std::string& text) {
+    T number{};
+    return CLI::detail::lexical_cast(text, number) ? std::string() : fmt::format("'{}' is not {}", text, right);
+  };
+}
+
 // Adds the flag of one row; stores its value in `values`.
 struct FlagAdder {
   CLI::App& app;
@@ -65,16 +75,19 @@ struct FlagAdder {
 
   void operator()(std::optional<std::int64_t> Values::* member) const {
     auto* const flag = add<std::int64_t>([&to = values.*member](std::int64_t number) { to = number; });
+    flag->check(is_number<std::int64_t>(option.automatic ? "a whole number, or auto" : "a whole number"));
     if (!option.automatic) return;
     flag->transform([number = *option.automatic](const std::string& text) {
       return text == "auto" ? std::to_string(number) : text;
     });
   }
   void operator()(std::optional<double> Values::* member) const {
-    add<double>([&to = values.*member](double number) { to = number; });
+    add<double>([&to = values.*member](double number) { to = number; })->check(is_number<double>("a number"));
   }
   void operator()(std::optional<Millis> Values::* member) const {
-    add<double>([&to = values.*member](double seconds) { to = Millis(std::llround(seconds * 1000)); });
+    add<double>([&to = values.*member](double seconds) {
+      to = Millis(std::llround(seconds * 1000));
+    })->check(is_number<double>("a number"));
   }
   void operator()(std::optional<bool> Values::* member) const {
     const auto both = fmt::format("{},!--no-{}", flag(), flag().substr(2));

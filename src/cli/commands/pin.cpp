@@ -1,7 +1,9 @@
 #include <memory>
 
 #include <CLI/App.hpp>
+#include <fmt/format.h>
 
+#include "base/shell_word.h"
 #include "cli/commands/command.h"
 #include "cli/errors.h"
 #include "cli/server/reply_parser.h"
@@ -10,7 +12,10 @@ namespace corral::cli {
 namespace {
 
 Result<int> pin(const std::string& model, bool pinned, CommandContext& context) {
-  const auto text = fetch(context.api, ApiRequest::post("/internal/pin", pin_body(model, pinned)));
+  auto text = fetch(context.api, ApiRequest::post("/internal/pin", pin_body(model, pinned)));
+  const auto* const code = text ? nullptr : text.error().fact<ServerCode>();
+  if (pinned && code != nullptr && code->code == "model_not_loaded")
+    text.error().message += fmt::format("; load it with: corral load {} --pinned", shell_word(model));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
   context.terminal.out << model << (pinned ? " is pinned\n" : " is unpinned\n");

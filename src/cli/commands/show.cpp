@@ -206,8 +206,12 @@ Result<int> show_model(const std::string& name, bool with_template, CommandConte
     return show_here(name, reply->body, context);
   }
   if (reply->status != 404) return std::unexpected(refusal(context.api, *reply));
-  if (target.alias.empty() && !names_a_source(name))
-    return std::unexpected(no_such_model(context, name, refusal(context.api, *reply).message));
+  if (target.alias.empty() && !names_a_source(name)) {
+    auto refused = refusal(context.api, *reply);
+    auto error = no_such_model(context, name, std::move(refused.message));
+    error.facts = std::move(refused.facts);
+    return std::unexpected(std::move(error));
+  }
   if (with_template)
     return fail(errc::request_failed, fmt::format("'{}' is not downloaded: its template is unknown", name));
   if (target.model_name.find("://") != std::string::npos) return show_address(target, context);

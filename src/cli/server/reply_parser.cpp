@@ -4,10 +4,12 @@
 #include <cctype>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/text.h"
 #include "cli/errors.h"
 #include "cli/server/answer_fields.h"
+#include "config/options/option.h"
 #include "json/count.h"
 
 namespace corral::cli {
@@ -304,16 +306,19 @@ std::string error_code_in(std::string_view text) {
 
 namespace {
 
-// A value in the user's form: a text without quotation marks, a list with colons.
-std::string plain(const json::Value* value) {
+// A value in the form in which the user sets `key`: a text without quotation marks, a list with what separates its
+// items.
+std::string plain(const json::Value* value, std::string_view key) {
   if (!value || value->is_null()) return {};
   if (const auto* text = value->if_string()) return std::string(*text);
   if (const auto* number = value->if_double()) return fmt::format("{}", *number);
   const auto* array = value->if_array();
   if (!array) return json::serialize(*value);
-  std::string text;
-  for (const json::Value& item : *array) text += (text.empty() ? "" : ":") + plain(&item);
-  return text;
+  std::vector<std::string> items;
+  for (const json::Value& item : *array) items.push_back(plain(&item, key));
+  const auto* const option = config::find_option(key);
+  if (option != nullptr && !config::is_list(*option)) return config::joined(*option, items);
+  return fmt::format("{}", fmt::join(items, ":"));
 }
 
 // Calls `use` with each member of the object of that name.
@@ -334,12 +339,12 @@ const Setting* Settings::find(std::string_view key) const {
 Result<Settings> parse_settings(std::string_view text) {
   return parse_as(text, [](const json::Value& answer) {
     Settings settings{{}, text_of(answer, "problem"), text_of(answer, "file")};
-    for_each_member(answer, "settings", [&](std::string key, const json::Value& row) {
-      settings.rows.push_back({.key = std::move(key),
-                               .value = plain(json::find(row, "value")),
+    for_each_member(answer, "settings", [&](const std::string& key, const json::Value& row) {
+      settings.rows.push_back({.key = key,
+                               .value = plain(json::find(row, "value"), key),
                                .where = text_of(row, "where"),
                                .source = text_of(row, "source"),
-                               .after_restart = plain(json::find(row, "after_restart"))});
+                               .after_restart = plain(json::find(row, "after_restart"), key)});
     });
     return settings;
   });
@@ -348,10 +353,10 @@ Result<Settings> parse_settings(std::string_view text) {
 Result<std::vector<UpdatedSetting>> parse_updated_settings(std::string_view text) {
   return parse_as(text, [](const json::Value& answer) {
     std::vector<UpdatedSetting> rows;
-    for_each_member(answer, "updated", [&](std::string key, const json::Value& value) {
+    for_each_member(answer, "updated", [&](const std::string& key, const json::Value& value) {
       const auto* applies = json::find(answer, "applies");
       auto when = applies ? text_of(*applies, key) : std::string();
-      rows.push_back({std::move(key), plain(&value), std::move(when)});
+      rows.push_back({key, plain(&value, key), std::move(when)});
     });
     return rows;
   });
@@ -416,8 +421,9 @@ std::string chat_body(const ChatOptions& options, const std::vector<ChatMessage>
 }
 
 std::string error_object(const Error& error) {
-  return json::serialize(
-      json::Object{{"error", json::Object{{"message", error.message}, {"code", error.code.message()}}}});
+  const auto* const server = error.fact<ServerCode>();
+  const auto code = server != nullptr ? server->code : error.code.message();
+  return json::serialize(json::Object{{"error", json::Object{{"message", error.message}, {"code", code}}}});
 }
 
 std::string text_object(const std::vector<std::pair<std::string, std::string>>& fields) {

@@ -245,7 +245,7 @@ struct ChatOptions {
 };
 std::string chat_body(const ChatOptions& options, const std::vector<ChatMessage>& messages, bool stream);
 
-// {"error": {"message", "code"}}
+// {"error": {"message", "code"}}; the code is the server's, if the error is.
 std::string error_object(const Error& error);
 
 // A JSON object of texts, in this order.
