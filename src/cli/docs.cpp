@@ -24,7 +24,7 @@ it), or `http://127.0.0.1:8000`. The key comes from `--api-key`, `CORRAL_API_KEY
 (`http://host:8000/v1`) work too.
 
 - `--json` prints the response of the server as one JSON text. An error is `{"error":{"message","code"}}`, also on
-  standard output.
+  standard output, with the server's own code if it has one.
 - Results go to standard output, and progress, warnings and errors to standard error. Progress bars and colours appear
   only on a terminal; `NO_COLOR` turns colours off.
 - A table that is wider than the terminal is printed without some columns, and the first one is never cut. `--wide` prints
