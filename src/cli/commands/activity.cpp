@@ -22,7 +22,6 @@
 namespace corral::cli {
 namespace {
 
-constexpr std::size_t kLongestClient = 20;
 constexpr int kMaxRows = 1'000;  // the server's limit
 
 struct Wanted {
@@ -68,11 +67,6 @@ std::string duration_or_unknown(const std::optional<std::int64_t>& milliseconds)
 std::string status_text(const PastRequest& request) {
   if (request.code.empty() || request.code == "ok") return std::to_string(request.status);
   return fmt::format("{} {}", request.status, request.code);
-}
-
-// "OpenAI/JS 6.9.1 (linux)" -> "OpenAI/JS".
-std::string client_text(const std::string& client) {
-  return shorten(or_unknown(client.substr(0, client.find(' '))), kLongestClient);
 }
 
 Result<int> activity(const Wanted& wanted, CommandContext& context) {

@@ -18,6 +18,8 @@ std::span<const Command> commands() {
       Command{"ps", "List the models that are in memory, loading or waiting", declare_ps},
       Command{"events", "Print events of models in memory as they occur", declare_events},
       Command{"stats", "Show token usage, last request and total", declare_stats},
+      Command{"requests", "List the requests that run or wait", declare_requests},
+      Command{"cancel", "Cancel running or waiting requests", declare_cancel},
       Command{"activity", "List the results of finished requests, newest first", declare_activity},
       Command{"status", "Show whether a server responds, and its state", declare_status},
       Command{"doctor", "Check the machine, the server and its files, and show what to do", declare_doctor},

@@ -2,7 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "cli/terminal/terminal.h"
+
 namespace corral::cli {
+
+namespace {
+constexpr std::size_t kLongestClient = 20;
+}
 
 std::string human_duration(Millis duration) {
   const auto ms = std::max<std::int64_t>(duration.count(), 0);
@@ -26,6 +32,10 @@ std::string or_unknown(const std::optional<std::int64_t>& number) {
 std::string context_or_unknown(const std::optional<std::int64_t>& usable, const std::optional<std::int64_t>& trained) {
   if (!usable || !trained || *trained <= *usable) return or_unknown(usable);
   return std::to_string(*usable) + "/" + std::to_string(*trained);
+}
+
+std::string client_text(const std::string& client) {
+  return shorten(or_unknown(client.substr(0, client.find(' '))), kLongestClient);
 }
 
 std::string size_or_unknown(const std::optional<std::uint64_t>& bytes) {

@@ -20,6 +20,8 @@ std::string or_unknown(const std::string& text);
 std::string or_unknown(const std::optional<std::int64_t>& number);
 // Tokens of context: "32768/131072" if the trained context is larger than that of one conversation.
 std::string context_or_unknown(const std::optional<std::int64_t>& usable, const std::optional<std::int64_t>& trained);
+// The program in a client's name, shortened: "OpenAI/JS 6.9.1 (linux)" -> "OpenAI/JS".
+std::string client_text(const std::string& client);
 std::string size_or_unknown(const std::optional<std::uint64_t>& bytes);
 
 }  // namespace corral::cli
