@@ -61,6 +61,7 @@ Action declare_ps(CLI::App& app);
 Action declare_events(CLI::App& app);
 Action declare_stats(CLI::App& app);
 Action declare_activity(CLI::App& app);
+Action declare_logs(CLI::App& app);
 Action declare_requests(CLI::App& app);
 Action declare_cancel(CLI::App& app);
 Action declare_status(CLI::App& app);

@@ -20,6 +20,7 @@ std::span<const Command> commands() {
       Command{"stats", "Show token usage, last request and total", declare_stats},
       Command{"requests", "List the requests that run or wait", declare_requests},
       Command{"cancel", "Cancel running or waiting requests", declare_cancel},
+      Command{"logs", "Print the log of the server, or the output of a model's process", declare_logs},
       Command{"activity", "List the results of finished requests, newest first", declare_activity},
       Command{"status", "Show whether a server responds, and its state", declare_status},
       Command{"doctor", "Check the machine, the server and its files, and show what to do", declare_doctor},
