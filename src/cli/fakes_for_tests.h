@@ -34,6 +34,7 @@ class ScriptedServer {
   std::map<std::string, std::deque<Scripted>> answers;  // by "GET /path"; the last one stays
   std::vector<ApiRequest> requests;
   std::optional<Address> address;
+  int pauses_before_ctrl_c = 0;
 
   void on(const std::string& what, Scripted answer) { answers[what].push_back(std::move(answer)); }
   void on(const std::string& what, std::string body) { on(what, Scripted{.status = 200, .body = std::move(body)}); }
@@ -72,6 +73,29 @@ class ScriptedApi final : public ServerApi {
     for (const Event& event : answer.events) sink(event.name, event.data);
     if (answer.error) return std::unexpected(*answer.error);
     return ApiReply{answer.status, answer.body};
+  }
+  // The body comes in two parts.
+  Result<ApiReply> receive(const ApiRequest& request, const ByteSink& sink) override {
+    const Scripted answer = server_.take(request);
+    if (answer.status >= 400) return ApiReply{answer.status, answer.body};
+    const auto middle = answer.body.size() / 2;
+    const bool more = sink(std::string_view(answer.body).substr(0, middle));
+    if (more && !answer.error) sink(std::string_view(answer.body).substr(middle));
+    if (answer.error) return std::unexpected(*answer.error);
+    return ApiReply{answer.status, {}};
+  }
+  Result<std::vector<ApiReply>> call_together(std::span<const ApiRequest> requests) override {
+    std::vector<ApiReply> replies;
+    for (const ApiRequest& request : requests) {
+      auto reply = call(request);
+      if (!reply) return std::unexpected(reply.error());
+      replies.push_back(std::move(*reply));
+    }
+    return replies;
+  }
+  Result<> pause(Millis) override {
+    if (server_.pauses_before_ctrl_c-- > 0) return {};
+    return fail(errc::interrupted, "interrupted");
   }
 
  private:

@@ -1,5 +1,7 @@
 // What touches the system: descriptors, signals, sockets.
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -197,6 +199,100 @@ TEST_F(HttpApiTest, CtrlCEndsAStream) {
   EXPECT_EQ(reply.error().code, errc::interrupted);
   handler_.answer = [](http::Request) -> async::Task<http::Response> { co_return http::Response::json(200, "{}"); };
   EXPECT_TRUE(api->call(ApiRequest::get("/next")));  // and the program goes on
+}
+
+TEST_F(HttpApiTest, ReceivesABodyAsItComes) {
+  handler_.answer = [](http::Request) -> async::Task<http::Response> {
+    auto response = http::Response::text(200, "audio/wav", "");
+    response.body = http::Body(std::make_unique<Events>(std::vector<std::string>{"RI", "FF"}, nullptr));
+    co_return response;
+  };
+  const auto api = connect_http(address_, interrupts_);
+  std::string seen;
+  const auto reply = api->receive(ApiRequest::post("/x", "{}"), [&](std::string_view bytes) {
+    seen += bytes;
+    return true;
+  });
+  ASSERT_TRUE(reply) << reply.error().message;
+  EXPECT_EQ(seen, "RIFF");
+  EXPECT_EQ(reply->body, "");
+  handler_.answer = [](http::Request) -> async::Task<http::Response> { co_return http::Response::json(404, "{}"); };
+  const auto error = api->receive(ApiRequest::get("/x"), [&](std::string_view) {
+    ADD_FAILURE() << "an error is no result";
+    return true;
+  });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->status, 404u);
+  EXPECT_EQ(error->body, "{}");
+}
+
+TEST_F(HttpApiTest, ABodyThatIsNotWantedIsNotRead) {
+  handler_.answer = [](http::Request) -> async::Task<http::Response> {
+    auto response = http::Response::text(200, "audio/wav", "");
+    response.body = http::Body(std::make_unique<Events>(std::vector<std::string>{"RI"}, [] {}));  // never ends
+    co_return response;
+  };
+  const auto reply =
+      connect_http(address_, interrupts_)->receive(ApiRequest::get("/x"), [](std::string_view) { return false; });
+  ASSERT_TRUE(reply) << reply.error().message;
+}
+
+TEST_F(HttpApiTest, SendsAFormWithAFile) {
+  const auto file = std::filesystem::path(testing::TempDir()) / "corral-form \"1\".wav";
+  const std::string sound(200'000, 's');
+  std::ofstream(file) << sound;
+  std::string type, length, body;
+  handler_.answer = [&](http::Request request) -> async::Task<http::Response> {
+    type = request.head.headers.get("Content-Type");
+    length = request.head.headers.get("Content-Length");
+    const auto text = co_await request.body.read_all(1'000'000);
+    body = text ? *text : "";
+    co_return http::Response::json(200, "{}");
+  };
+  ApiRequest request{.method = "POST", .path = "/x", .body = {}};
+  request.form = Form{.fields = {{"model", "tiny"}}, .file_field = "file", .file = file};
+  const auto api = connect_http(address_, interrupts_);
+  const auto reply = api->call(request);
+  ASSERT_TRUE(reply) << reply.error().message;
+  ASSERT_THAT(type, testing::StartsWith("multipart/form-data; boundary="));
+  const auto boundary = type.substr(type.find('=') + 1);
+  EXPECT_EQ(body, "--" + boundary + "\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\ntiny\r\n--" + boundary +
+                      "\r\nContent-Disposition: form-data; name=\"file\"; filename=\"corral-form %221%22.wav\"\r\n"
+                      "Content-Type: application/octet-stream\r\n\r\n" +
+                      sound + "\r\n--" + boundary + "--\r\n");
+  EXPECT_EQ(length, std::to_string(body.size()));
+  std::filesystem::remove(file);
+  const auto missing = api->call(request);
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code, errc::usage);
+  request.form->file = testing::TempDir();
+  EXPECT_THAT(api->call(request).error().message, HasSubstr("is not a file"));
+}
+
+// The first request is answered only after the second one has arrived.
+TEST_F(HttpApiTest, SendsRequestsTogether) {
+  async::Event both(pool_.home().executor());
+  handler_.answer = [&](http::Request request) -> async::Task<http::Response> {
+    if (request.head.target == "/2") both.set();
+    co_await both.wait();
+    co_return http::Response::json(200, request.head.target);
+  };
+  const std::vector requests{ApiRequest::get("/1"), ApiRequest::get("/2")};
+  const auto replies = connect_http(address_, interrupts_)->call_together(requests);
+  ASSERT_TRUE(replies) << replies.error().message;
+  ASSERT_EQ(replies->size(), 2u);
+  EXPECT_EQ(replies->front().body, "/1");
+  EXPECT_EQ(replies->back().body, "/2");
+}
+
+TEST_F(HttpApiTest, APauseEndsByItsTimeOrByCtrlC) {
+  const auto api = connect_http(address_, interrupts_);
+  EXPECT_TRUE(api->pause(Millis(1)));
+  interrupts_.press();
+  const auto paused = api->pause(std::chrono::hours(1));
+  ASSERT_FALSE(paused);
+  EXPECT_EQ(paused.error().code, errc::interrupted);
+  EXPECT_TRUE(api->pause(Millis(1)));
 }
 
 TEST_F(HttpApiTest, AnOldCtrlCDoesNotEndANewCall) {
