@@ -58,6 +58,7 @@ void declare_load_options(CLI::App& app, LoadRequest& options);
 
 Action declare_list(CLI::App& app);
 Action declare_ps(CLI::App& app);
+Action declare_top(CLI::App& app);
 Action declare_events(CLI::App& app);
 Action declare_stats(CLI::App& app);
 Action declare_activity(CLI::App& app);

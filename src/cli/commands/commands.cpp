@@ -16,6 +16,7 @@ std::span<const Command> commands() {
       Command{"alias", "Create, list or remove aliases of models", declare_alias},
       Command{"import", "Import a GGUF file, or list the models of Ollama or LM Studio", declare_import},
       Command{"ps", "List the models that are in memory, loading or waiting", declare_ps},
+      Command{"top", "Show models in memory, memory and requests, live", declare_top},
       Command{"events", "Print events of models in memory as they occur", declare_events},
       Command{"stats", "Show token usage, last request and total", declare_stats},
       Command{"requests", "List the requests that run or wait", declare_requests},

@@ -1,3 +1,5 @@
+#include "cli/commands/ps.h"
+
 #include <algorithm>
 #include <iterator>
 #include <memory>
@@ -42,10 +44,41 @@ std::string queued_text(const QueuedLoad& load) {
   return text;
 }
 
-void print_health(const CommandContext& context, const Health& health) {
+Result<int> ps(CommandContext& context) {
+  const auto text = fetch(context.api, ApiRequest::get("/api/v1/health"));
+  if (!text) return std::unexpected(text.error());
+  if (context.json) return print_json(context, *text);
+  const auto health = parse_health(*text);
+  if (!health) return std::unexpected(health.error());
+  print_health(context.terminal, context.clock, *health);
+  return kExitOk;
+}
+
+// Prints the list again after changes and once a second, until Ctrl-C or the end of the server.
+Result<int> watch(CommandContext& context) {
+  const auto show = [&](std::string_view name, std::string_view data) {
+    if (name != "snapshot") return;
+    const auto health = parse_health(data);
+    if (context.json) {
+      context.terminal.out << data << std::endl;
+    } else if (health) {
+      if (context.terminal.out_tty) context.terminal.out << kClearScreen;
+      print_health(context.terminal, context.clock, *health);
+      context.terminal.out << (context.terminal.out_tty ? "" : "\n") << std::flush;
+    }
+  };
+  const auto reply = context.api.stream(ApiRequest::get("/api/v1/events?view=snapshots"), show);
+  if (!reply) return std::unexpected(reply.error());
+  if (reply->status >= 400) return std::unexpected(refusal(context.api, *reply));
+  return kExitOk;
+}
+
+}  // namespace
+
+void print_health(const Terminal& terminal, const Clock& clock, const Health& health) {
   const bool idle = health.loaded.empty() && health.loading.empty() && health.queue.empty();
   if (idle && health.shares.empty() && health.elsewhere.empty()) {
-    context.terminal.err << "No model is in memory. The first request for one loads it, or: corral load MODEL\n";
+    terminal.err << "No model is in memory. The first request for one loads it, or: corral load MODEL\n";
     return;
   }
   std::vector<Column> columns = {{"NAME"},
@@ -67,7 +100,7 @@ void print_health(const CommandContext& context, const Health& health) {
     if (on_gpus && std::ssize(cells) >= kGpuColumn) cells.insert(cells.begin() + kGpuColumn, text);
     table.add(std::move(cells));
   };
-  const std::int64_t now = epoch_millis(context.clock.wall_now());
+  const std::int64_t now = epoch_millis(clock.wall_now());
   for (const LoadedModel& model : health.loaded) {
     add({model.name, or_unknown(model.type), status_text(model, health), or_unknown(model.device),
          size_or_unknown(model.memory), context_or_unknown(model.context, model.max_context),
@@ -91,39 +124,8 @@ void print_health(const CommandContext& context, const Health& health) {
     add({model.model, "", model.state, "", size_or_unknown(model.memory), "", std::to_string(model.running), "", "",
          model.node});
   }
-  table.print(context.terminal);
+  table.print(terminal);
 }
-
-Result<int> ps(CommandContext& context) {
-  const auto text = fetch(context.api, ApiRequest::get("/api/v1/health"));
-  if (!text) return std::unexpected(text.error());
-  if (context.json) return print_json(context, *text);
-  const auto health = parse_health(*text);
-  if (!health) return std::unexpected(health.error());
-  print_health(context, *health);
-  return kExitOk;
-}
-
-// Prints the list again after changes and once a second, until Ctrl-C or the end of the server.
-Result<int> watch(CommandContext& context) {
-  const auto show = [&](std::string_view name, std::string_view data) {
-    if (name != "snapshot") return;
-    const auto health = parse_health(data);
-    if (context.json) {
-      context.terminal.out << data << std::endl;
-    } else if (health) {
-      if (context.terminal.out_tty) context.terminal.out << kClearScreen;
-      print_health(context, *health);
-      context.terminal.out << (context.terminal.out_tty ? "" : "\n") << std::flush;
-    }
-  };
-  const auto reply = context.api.stream(ApiRequest::get("/api/v1/events?view=snapshots"), show);
-  if (!reply) return std::unexpected(reply.error());
-  if (reply->status >= 400) return std::unexpected(refusal(context.api, *reply));
-  return kExitOk;
-}
-
-}  // namespace
 
 Action declare_ps(CLI::App& app) {
   const auto watches = std::make_shared<bool>(false);

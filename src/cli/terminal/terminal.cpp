@@ -88,7 +88,9 @@ Terminal process_terminal(const config::Environment& environment) {
   terminal.colour =
       terminal.out_tty && (!no_colour || no_colour->empty()) && environment("TERM").value_or("dumb") != "dumb";
   winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) terminal.width = size.ws_col;
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return terminal;
+  if (size.ws_col > 0) terminal.width = size.ws_col;
+  if (size.ws_row > 0) terminal.height = size.ws_row;
   return terminal;
 }
 

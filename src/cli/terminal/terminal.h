@@ -26,7 +26,8 @@ struct Terminal {
   bool out_tty = false;
   bool err_tty = false;
   bool colour = false;
-  std::size_t width = 80;  // columns of out; only meaningful on a tty
+  std::size_t width = 80;   // columns of out; only meaningful on a tty
+  std::size_t height = 24;  // lines
   TableView tables = {};
 
   std::string paint(Style style, std::string_view text) const;
