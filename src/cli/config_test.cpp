@@ -62,7 +62,8 @@ TEST_F(ConfigCommandTest, SetWithoutAnAssignmentIsAMisuse) {
   EXPECT_EQ(err(), "corral: 'port' is not KEY=VALUE\n");
   EXPECT_EQ(run({"config", "set"}), 2);
   EXPECT_EQ(err(),
-            "corral: ASSIGNMENT is required: KEY=VALUE, such as port=8080; all apply, or none\n"
+            "corral: ASSIGNMENT is required: KEY=VALUE, such as port=8080; if the server rejects one, the others are "
+            "set, and the exit code is 1\n"
             "see: corral config set --help\n");
   EXPECT_TRUE(server_.requests.empty());
 }
@@ -71,6 +72,44 @@ TEST_F(ConfigCommandTest, RefusalsAreShown) {
   server_.on("POST /internal/set", Scripted{.status = 409, .body = R"({"error":{"message":"fixed by --port"}})"});
   EXPECT_EQ(run({"config", "set", "port=1", "--json"}), 1);
   EXPECT_THAT(out(), HasSubstr("fixed by --port"));
+}
+
+// One setting that a flag fixes prevented all others.
+TEST_F(ConfigCommandTest, SettingsThatTheServerAcceptsAreSet) {
+  const auto sets = [&](int status, const std::string& body) {
+    server_.on("POST /internal/set", Scripted{.status = static_cast<unsigned>(status), .body = body});
+  };
+  const std::string fixed = R"({"error":{"message":"fixed by --port"}})";
+  sets(409, fixed);
+  sets(409, fixed);
+  sets(200, R"({"updated":{"log_level":"info"},"applies":{"log_level":"now"}})");
+  EXPECT_EQ(run({"config", "set", "port=null", "log_level=null"}), kExitFailed);
+  EXPECT_THAT(server_.bodies("POST /internal/set"),
+              ElementsAre(R"({"port":null,"log_level":null})", R"({"port":null})", R"({"log_level":null})"));
+  EXPECT_EQ(out(), "log_level is info now\n");
+  EXPECT_EQ(err(), "corral: port is not set: fixed by --port\n");
+  server_.answers.clear();
+  sets(409, fixed);
+  sets(200, R"({"updated":{}})");
+  sets(409, fixed);
+  EXPECT_EQ(run({"config", "set", "port=null", "log_level=null", "--json"}), kExitFailed);
+  EXPECT_EQ(out(), "{\"updated\":{}}\n" + fixed + "\n");
+}
+
+TEST_F(ConfigCommandTest, GetPrintsOneValue) {
+  shows("null");
+  EXPECT_EQ(run({"config", "get", "port"}), kExitOk);
+  EXPECT_EQ(out(), "8000\n");
+  EXPECT_EQ(err(), "");
+  EXPECT_EQ(run({"config", "get", "models_dir", "--json"}), kExitOk);
+  EXPECT_EQ(out(), R"({"models_dir":{"value":["/a","/b"],"where":"default"}})"
+                   "\n");
+  EXPECT_EQ(run({"config", "get", "auto_evict_threshold_pct"}), kExitOk);
+  EXPECT_EQ(out(), "0.9\n");
+  EXPECT_EQ(err(), "after a restart of the server: 0.5\n");
+  EXPECT_EQ(run({"config", "get", "prot"}), kExitUsage);
+  EXPECT_EQ(err(), "corral: there is no setting 'prot'; did you mean port?\n");
+  EXPECT_EQ(run({"config", "get"}), kExitUsage);
 }
 
 // Every command ended with the error.

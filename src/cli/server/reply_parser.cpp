@@ -350,6 +350,15 @@ Result<Settings> parse_settings(std::string_view text) {
   });
 }
 
+std::string setting_object(std::string_view text, std::string_view key) {
+  json::Object object;
+  const auto answer = parse_answer(text);
+  const auto* settings = answer ? json::find(*answer, "settings") : nullptr;
+  const auto* row = settings != nullptr ? json::find(*settings, key) : nullptr;
+  if (row != nullptr) object[key] = *row;
+  return json::serialize(object);
+}
+
 Result<std::vector<UpdatedSetting>> parse_updated_settings(std::string_view text) {
   return parse_as(text, [](const json::Value& answer) {
     std::vector<UpdatedSetting> rows;

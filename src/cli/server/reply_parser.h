@@ -205,6 +205,8 @@ struct Settings {
   const Setting* find(std::string_view key) const;
 };
 Result<Settings> parse_settings(std::string_view text);
+// {"KEY":{…}} of the server's answer; "{}" without that key.
+std::string setting_object(std::string_view text, std::string_view key);
 
 struct UpdatedSetting {
   std::string key;
