@@ -81,6 +81,8 @@ Action declare_unload(CLI::App& app);
 Action declare_pin(CLI::App& app);
 Action declare_unpin(CLI::App& app);
 Action declare_run(CLI::App& app);
+Action declare_transcribe(CLI::App& app);
+Action declare_speak(CLI::App& app);
 Action declare_launch(CLI::App& app);
 Action declare_config(CLI::App& app);
 Action declare_key(CLI::App& app);

@@ -32,6 +32,8 @@ std::span<const Command> commands() {
       Command{"unpin", "Unpin a model, so that it can be evicted", declare_unpin},
       Command{"verify", "Verify models' files and list damaged ones", declare_verify},
       Command{"run", "Chat with a model, or run one prompt", declare_run},
+      Command{"transcribe", "Print the text of a sound file", declare_transcribe},
+      Command{"speak", "Generate speech from a text", declare_speak},
       Command{"launch", "Start a coding agent that uses this server", declare_launch},
       Command{"config", "List or change the settings of the server", declare_config},
       Command{"key", "Create, list or revoke API keys", declare_key, true},
