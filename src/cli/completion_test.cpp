@@ -23,7 +23,9 @@ class CompletionTest : public ProgramTest {
 };
 
 TEST_F(CompletionTest, OffersCommandsWithTheirSummaries) {
-  EXPECT_EQ(offers({"un"}), "unload\tUnload a model, or all models\nunpin\tUnpin a model, so that it can be evicted\n");
+  EXPECT_EQ(offers({"un"}),
+            "unimport\tStop listing the models of Ollama or LM Studio\nunload\tUnload a model, or all "
+            "models\nunpin\tUnpin a model, so that it can be evicted\n");
   EXPECT_THAT(offers({"mesh", "token", ""}), AllOf(HasSubstr("list\t"), HasSubstr("withdraw\t")));
   EXPECT_EQ(offers({"no such command", ""}), "");
   EXPECT_EQ(offers({}), "");

@@ -74,4 +74,19 @@ Result<> set_in_own_file(CommandContext& context, const Settings& now, std::stri
                                                 file.native(), then.problem.empty() ? "" : ": ", then.problem));
 }
 
+Result<std::string> set_guarded(CommandContext& context, const Settings& now, std::string_view key,
+                                const std::string& value, std::string_view hint) {
+  const auto set = ApiRequest::post("/internal/set", text_object({{std::string(key), value}}));
+  auto reply = context.api.call(set);
+  if (!reply) return std::unexpected(reply.error());
+  if (reply->status < 400) return std::move(reply->body);
+  if (error_code_in(reply->body) != "admin_key_needed") return std::unexpected(refusal(context.api, *reply));
+  auto written = set_in_own_file(context, now, key, value);
+  if (!written) {
+    written.error().message += hint;
+    return std::unexpected(std::move(written.error()));
+  }
+  return text_object({{"status", "success"}, {std::string(key), value}});
+}
+
 }  // namespace corral::cli

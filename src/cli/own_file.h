@@ -21,4 +21,10 @@ Result<Settings> settings_now(CommandContext& context);
 // or does not take it; those of config::write_setting().
 Result<> set_in_own_file(CommandContext& context, const Settings& now, std::string_view key, const std::string& value);
 
+// The same over HTTP, or in the file if that needs a key that this command doesn't have. Returns the server's answer,
+// or
+// {"status":"success",KEY:VALUE}. Errors: those of fetch(), and those of set_in_own_file(), with `hint` at their end.
+Result<std::string> set_guarded(CommandContext& context, const Settings& now, std::string_view key,
+                                const std::string& value, std::string_view hint = {});
+
 }  // namespace corral::cli

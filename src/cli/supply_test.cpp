@@ -282,6 +282,22 @@ TEST_F(SupplyCommandTest, a_configuration_of_llama_swap_becomes_models_toml) {
   std::filesystem::remove_all(folder);
 }
 
+TEST_F(SupplyCommandTest, unimport_removes_folders_of_a_program) {
+  server_.on("GET /internal/config", R"({"settings":{"import_folders":{"value":"ollama,lmstudio=/x lmstudio=/y"}}})");
+  server_.on("POST /internal/set", R"({"status":"success"})");
+  EXPECT_EQ(run({"unimport", "ollama"}), kExitOk);
+  EXPECT_EQ(out(), "the server no longer lists models of ollama; their files stay\n");
+  EXPECT_EQ(run({"unimport", "lmstudio", "--dir", "/x/../y"}), kExitOk);
+  EXPECT_EQ(run({"unimport", "lmstudio", "--json"}), kExitOk);
+  EXPECT_EQ(out(), "{\"status\":\"success\"}\n");
+  EXPECT_THAT(server_.bodies("POST /internal/set"),
+              ElementsAre(R"({"import_folders":"lmstudio=/x lmstudio=/y"})",
+                          R"({"import_folders":"ollama lmstudio=/x"})", R"({"import_folders":"ollama"})"));
+  EXPECT_EQ(run({"unimport", "lmstudio", "--dir", "/z"}), kExitUsage);
+  EXPECT_EQ(run({"unimport", "my-model"}), kExitUsage);
+  EXPECT_THAT(err(), HasSubstr("corral rm my-model"));
+}
+
 TEST_F(SupplyCommandTest, a_folder_that_is_not_there_is_not_imported) {
   server_.on("GET /internal/config", R"({"settings":{"import_folders":{"value":""}}})");
   server_.on("POST /internal/set", R"({"updated":{}})");

@@ -76,6 +76,7 @@ Action declare_downloads(CLI::App& app);
 Action declare_rm(CLI::App& app);
 Action declare_alias(CLI::App& app);
 Action declare_import(CLI::App& app);
+Action declare_unimport(CLI::App& app);
 Action declare_verify(CLI::App& app);
 Action declare_unload(CLI::App& app);
 Action declare_pin(CLI::App& app);

@@ -15,6 +15,7 @@ std::span<const Command> commands() {
       Command{"rm", "Remove a model's files, and show the freed space", declare_rm},
       Command{"alias", "Create, list or remove aliases of models", declare_alias},
       Command{"import", "Import a GGUF file, or list the models of Ollama or LM Studio", declare_import},
+      Command{"unimport", "Stop listing the models of Ollama or LM Studio", declare_unimport},
       Command{"ps", "List the models that are in memory, loading or waiting", declare_ps},
       Command{"top", "Show models in memory, memory and requests, live", declare_top},
       Command{"events", "Print events of models in memory as they occur", declare_events},

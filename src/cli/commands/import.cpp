@@ -65,10 +65,9 @@ bool has_word(std::string_view text, std::string_view word) {
   return false;
 }
 
-Error with_other_way(Error error, std::string folders) {
+std::string other_way(std::string folders) {
   std::ranges::replace(folders, ' ', ',');
-  error.message += "; or start the server with: corral serve --import " + folders;
-  return error;
+  return "; or start the server with: corral serve --import " + folders;
 }
 
 Result<int> import_folder(const ImportRequest& request, CommandContext& context) {
@@ -92,16 +91,9 @@ Result<int> import_folder(const ImportRequest& request, CommandContext& context)
   };
   if (has_word(folders, word) && !context.json) return printed("already");
   if (!has_word(folders, word)) folders += folders.empty() ? word : " " + word;
-  const auto reply = context.api.call(ApiRequest::post("/internal/set", text_object({{kImportFolders, folders}})));
-  if (!reply) return std::unexpected(reply.error());
-  if (reply->status >= 400) {
-    if (error_code_in(reply->body) != "admin_key_needed") return std::unexpected(refusal(context.api, *reply));
-    const auto written = set_in_own_file(context, *now, kImportFolders, folders);
-    if (!written) return std::unexpected(with_other_way(written.error(), folders));
-  }
-  if (!context.json) return printed("from now on");
-  if (reply->status < 400) return print_json(context, reply->body);
-  return print_json(context, text_object({{"status", "success"}, {kImportFolders, folders}}));
+  const auto answer = set_guarded(context, *now, kImportFolders, folders, other_way(folders));
+  if (!answer) return std::unexpected(answer.error());
+  return context.json ? print_json(context, *answer) : printed("from now on");
 }
 
 // Written beside the configuration file of this command line; needs no server.
