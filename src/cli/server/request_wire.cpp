@@ -5,7 +5,7 @@
 namespace corral::cli {
 
 namespace {
-constexpr std::size_t kNodeDigits = 12;  // as in other output for people
+constexpr std::size_t kShownNodeDigits = 12;  // as in other output for people
 }
 
 Result<std::vector<ActiveRequest>> parse_requests(std::string_view text) {
@@ -17,7 +17,7 @@ Result<std::vector<ActiveRequest>> parse_requests(std::string_view text) {
                           .key = text_of(row, "key"),
                           .client = text_of(row, "client"),
                           .status = text_of(row, "status"),
-                          .node = text_of(row, "node").substr(0, kNodeDigits),
+                          .node = text_of(row, "node").substr(0, kShownNodeDigits),
                           .is_load = text_of(row, "kind") == "load",
                           .age_ms = integer_of(row, "age_ms").value_or(0),
                           .output_tokens = integer_of(row, "output_tokens")});
