@@ -84,6 +84,7 @@ Action declare_unpin(CLI::App& app);
 Action declare_run(CLI::App& app);
 Action declare_transcribe(CLI::App& app);
 Action declare_speak(CLI::App& app);
+Action declare_bench(CLI::App& app);
 Action declare_launch(CLI::App& app);
 Action declare_config(CLI::App& app);
 Action declare_key(CLI::App& app);

@@ -35,6 +35,7 @@ std::span<const Command> commands() {
       Command{"run", "Chat with a model, or run one prompt", declare_run},
       Command{"transcribe", "Print the text of a sound file", declare_transcribe},
       Command{"speak", "Generate speech from a text", declare_speak},
+      Command{"bench", "Measure the speed of a model", declare_bench},
       Command{"launch", "Start a coding agent that uses this server", declare_launch},
       Command{"config", "List or change the settings of the server", declare_config},
       Command{"key", "Create, list or revoke API keys", declare_key, true},
