@@ -45,10 +45,10 @@ class Bench {
         random_(static_cast<std::uint64_t>(epoch_millis(context.clock.wall_now()))) {}
 
   Result<int> run() {
-    if (auto prepared = prepare(); !prepared) return std::unexpected(prepared.error());
     ProgressBar bar(context_.terminal, "Measuring " + options_.model);
-    bar.show(0, "first request");
-    // The first request loads the model.
+    bar.show(0, "first requests");
+    // They load the model.
+    if (auto prepared = prepare(); !prepared) return std::unexpected(prepared.error());
     if (const auto warm = send({1, 1}, false); !warm) return std::unexpected(warm.error());
     std::vector<BenchRound> rounds;
     for (int round = 0; round < options_.rounds; ++round) {
