@@ -86,6 +86,7 @@ class ScriptedApi final : public ServerApi {
   }
   Result<std::vector<ApiReply>> call_together(std::span<const ApiRequest> requests) override {
     std::vector<ApiReply> replies;
+    replies.reserve(requests.size());
     for (const ApiRequest& request : requests) {
       auto reply = call(request);
       if (!reply) return std::unexpected(reply.error());

@@ -51,6 +51,7 @@ class Bench {
     if (auto prepared = prepare(); !prepared) return std::unexpected(prepared.error());
     if (const auto warm = send({1, 1}, false); !warm) return std::unexpected(warm.error());
     std::vector<BenchRound> rounds;
+    rounds.reserve(static_cast<std::size_t>(options_.rounds));
     for (int round = 0; round < options_.rounds; ++round) {
       bar.show(static_cast<double>(round) / options_.rounds, fmt::format("round {}", round + 1));
       const auto done = send({options_.streams, options_.tokens}, context_.json);
@@ -83,6 +84,7 @@ class Bench {
 
   Result<BenchRound> send(Size size, bool print_answers) {
     std::vector<ApiRequest> requests;
+    requests.reserve(static_cast<std::size_t>(size.streams));
     for (int i = 0; i < size.streams; ++i) {
       shuffle();
       requests.push_back(ApiRequest::post("/api/v1/completions", bench_body(options_.model, tokens_, size.tokens)));

@@ -93,6 +93,7 @@ Result<int> get(const std::string& key, CommandContext& context) {
   const auto* const row = settings->find(key);
   if (row == nullptr) {
     std::vector<std::string> keys;
+    keys.reserve(settings->rows.size());
     for (const Setting& one : settings->rows) keys.push_back(one.key);
     const auto close = close_names(key, keys, 1);
     return fail(errc::usage, fmt::format("there is no setting '{}'{}", key,

@@ -104,6 +104,7 @@ class HttpApi final : public ServerApi {
     if (failure) co_return std::unexpected(*failure);
     if (answered) {
       std::vector<ApiReply> replies;
+      replies.reserve(batch.replies.size());
       for (auto& reply : batch.replies) replies.push_back(std::move(*reply));
       co_return replies;
     }
