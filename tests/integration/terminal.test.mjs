@@ -39,7 +39,8 @@ after(() => {
   rmSync(home, { recursive: true });
 });
 
-const kPrompt = /\[\?2004h>>> /;
+const kPrompt = /\[\?2004h>>> /; // drawn again while a line is edited
+const kEdited = /\[\?2004l/;
 
 async function chat(words = [], options = {}) {
   answer = ["ok"];
@@ -49,10 +50,15 @@ async function chat(words = [], options = {}) {
   await terminal.shows(kPrompt);
   return terminal;
 }
+// Types what ends a line, and returns what is shown until the next one may be typed.
+async function enter(keys, prompt = kPrompt) {
+  terminal.type(keys);
+  await terminal.shows(kEdited);
+  return terminal.shows(prompt);
+}
 async function sent(keys) {
   const count = asked.length;
-  terminal.type(`${keys}\r`);
-  await terminal.shows(kPrompt);
+  await enter(`${keys}\r`);
   assert.equal(asked.length, count + 1, terminal.text);
   return asked.at(-1).messages.at(-1).content;
 }
@@ -88,7 +94,7 @@ test("earlier messages come back: Up, a search, and in the next chat", async () 
 
 test("what is pasted is one message, whole, and no key", async () => {
   await chat();
-  assert.equal(await sent("\x1b[200~one\rtwo\r\n\tthree \x03\x04\n\x1b[201~"), "one\ntwo\n\tthree");
+  assert.equal(await sent("\x1b[200~one\rtwo\r\n\tthree\x01\x04\n\x1b[201~"), "one\ntwo\n\tthree");
   const long = "0123456789".repeat(1000);
   assert.equal(await sent(`\x1b[200~${long}\x1b[201~`), long);
   // From a terminal that marks no pastes.
@@ -98,10 +104,8 @@ test("what is pasted is one message, whole, and no key", async () => {
 test("lines begin with Alt-Enter, and between fences", async () => {
   await chat();
   assert.equal(await sent("one\x1b\rtwo"), "one\ntwo");
-  terminal.type('"""one\r');
-  await terminal.shows(/\.\.\. $/);
-  terminal.type("two\r");
-  await terminal.shows(/\.\.\. $/);
+  await enter('"""one\r', /\.\.\. $/);
+  await enter("two\r", /\.\.\. $/);
   assert.equal(await sent('"""'), "one\ntwo");
 });
 
@@ -109,12 +113,10 @@ test("Ctrl-C drops what is typed, stops an answer and says so, and leaves", asyn
   await chat();
   terminal.type("a mistake");
   await terminal.shows(/mistake/);
-  terminal.type("\x03");
-  await terminal.shows(kPrompt);
+  await enter("\x03");
   assert.equal(asked.length, 0);
   answer = null;
-  terminal.type("long\r");
-  await terminal.shows(/It begins/);
+  await enter("long\r", /It begins/);
   terminal.type("\x03");
   await terminal.shows(/\(stopped\)/);
   await terminal.shows(kPrompt);
@@ -124,12 +126,8 @@ test("Ctrl-C drops what is typed, stops an answer and says so, and leaves", asyn
 
 test("Tab completes commands and their words", async () => {
   await chat();
-  terminal.type("/ret\t\r");
-  await terminal.shows(/There is no message yet/);
-  await terminal.shows(kPrompt);
-  terminal.type("/set temp\t0\r");
-  await terminal.shows(/temperature is 0/);
-  await terminal.shows(kPrompt);
+  assert.match(await enter("/ret\t\r"), /There is no message yet/);
+  assert.match(await enter("/set temp\t0\r"), /temperature is 0/);
   terminal.type("/s\t");
   await terminal.shows(/\/set.*\/show.*\/save/);
 });
@@ -137,8 +135,7 @@ test("Tab completes commands and their words", async () => {
 test("an answer is broken between words and shows its Markdown", async () => {
   await chat([], { columns: 40 });
   answer = ["# Title\n\nwords ", "and words and **bol", "d words** and words and words\n- item\n```\ncode\n```\n"];
-  terminal.type("hi\r");
-  const shown = await terminal.shows(kPrompt);
+  const shown = await enter("hi\r");
   const plain = shown.replaceAll(/\x1b\[[0-9;?]*[a-z]/gi, "").replaceAll("\r", "");
   assert.ok(plain.includes("Title\n\nwords and words and bold words and words\nand words\n• item\n```\ncode\n```\n"), plain);
   assert.ok(shown.includes("\x1b[1mbold"), shown);

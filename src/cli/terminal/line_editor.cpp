@@ -26,17 +26,20 @@ constexpr std::string_view kEndOfPaste = "\x1b[201~";
 
 constexpr char kInvisible = '\1';  // around what has no width in a prompt
 
+constexpr char kEscape = '\x1b';
+constexpr const char* kSearch = "\x18\x12";  // Ctrl-X Ctrl-R
+
 struct Key {
   const char* typed;
   const char* command;
 };
 constexpr Key kKeys[] = {
     {"\x1b[200~", "corral-paste"},      {"\x1b\r", "corral-new-line"}, {"\x1b\n", "corral-new-line"},
-    {"\t", "corral-complete"},          {"^R", "em-inc-search-prev"},  {"^W", "ed-delete-prev-word"},
+    {"\t", "corral-complete"},          {"^R", "corral-search"},       {"^W", "ed-delete-prev-word"},
     {"\x1b[H", "ed-move-to-beg"},       {"\x1b[F", "ed-move-to-end"},  {"\x1b[1~", "ed-move-to-beg"},
     {"\x1b[4~", "ed-move-to-end"},      {"\x1b[7~", "ed-move-to-beg"}, {"\x1b[8~", "ed-move-to-end"},
     {"\x1b[3~", "ed-delete-next-char"}, {"\x1b[1;5D", "ed-prev-word"}, {"\x1b[1;5C", "em-next-word"},
-    {"\x1b[1;3D", "ed-prev-word"},      {"\x1b[1;3C", "em-next-word"},
+    {kSearch, "em-inc-search-prev"},    {"\x1b[1;3D", "ed-prev-word"}, {"\x1b[1;3C", "em-next-word"},
 };
 
 // libedit converts between characters and bytes by the locale of the process.
@@ -78,6 +81,7 @@ struct LineEditor::Editor {
     el_set(el, EL_PROMPT_ESC, &Editor::prompt_of, kInvisible);
     el_set(el, EL_ADDFN, "corral-paste", "Insert a pasted text", &Editor::paste);
     el_set(el, EL_ADDFN, "corral-new-line", "Insert a line end", &Editor::new_line);
+    el_set(el, EL_ADDFN, "corral-search", "Search in earlier messages", &Editor::search);
     el_set(el, EL_ADDFN, "corral-complete", "Complete the command", &Editor::complete);
     el_set(el, EL_SETTY, "-d", "-icrnl", "-inlcr", nullptr);  // the line ends of a pasted text arrive as they are
     for (const Key& key : kKeys) el_set(el, EL_BIND, key.typed, key.command, nullptr);
@@ -94,6 +98,7 @@ struct LineEditor::Editor {
     prompt = fmt::format("{}{}{}{}", kInvisible, kMarkPastes, kInvisible, asking.text);
     end = StandardInput::More::yes;
     typed.clear();
+    searching = false;
     int count = 0;
     const char* const text = el_gets(edit.get(), &count);
     asking.out << kDontMarkPastes << std::flush;
@@ -128,6 +133,7 @@ struct LineEditor::Editor {
       self.typed.assign(line->buffer, line->lastchar);
       return self.end == StandardInput::More::end ? 0 : -1;
     }
+    if (self.searching) self.end_search(bytes.back());
     el_resize(el);
     while (utf8_step(bytes).open) {
       char byte = 0;
@@ -137,6 +143,18 @@ struct LineEditor::Editor {
     std::mbstate_t state{};
     if (std::mbrtowc(character, bytes.data(), bytes.size(), &state) > bytes.size()) *character = L'\xFFFD';
     return 1;
+  }
+
+  static unsigned char search(EditLine* el, int) {
+    of(el).searching = true;
+    el_push(el, kSearch);
+    return CC_NORM;
+  }
+  // A key that is several bytes ends libedit's search with its first one, and would insert the others.
+  void end_search(char byte) {
+    if (byte == kEscape && !input.ready().empty()) input.unread(byte);
+    constexpr std::string_view kGoesOn = "\x12\x13\b\x7f";  // earlier, later, one character less
+    if (byte < ' ' && !kGoesOn.contains(byte)) searching = false;
   }
 
   // Up to the mark of its end. Nothing in it is a key.
@@ -180,6 +198,7 @@ struct LineEditor::Editor {
   std::unique_ptr<EditLine, End> edit;
   std::string prompt;
   const Prompt* asked = nullptr;
+  bool searching = false;
   StandardInput::More end = StandardInput::More::yes;  // why there is no character
   std::string typed;                                   // until then
 };

@@ -54,6 +54,9 @@ class StandardInput final : public LineInput {
 
   enum class More { yes, end, interrupted };
   More read_byte(char& byte);
+  // Bytes that have been read already, and one that is read again.
+  std::string_view ready() const { return pending_; }
+  void unread(char byte) { pending_.insert(pending_.begin(), byte); }
 
  private:
   More read_more();
