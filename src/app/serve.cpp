@@ -460,7 +460,8 @@ class Application {
   async::Task<void> look_for_models() {
     const auto catalog = co_await models_.fresh_catalog();
     scanned_ = true;
-    log::info("app", "{} models known", catalog->models().size());
+    const auto count = catalog->models().size();
+    log::info("app", "{} {} known", count, count == 1 ? "model" : "models");
     for (const auto& problem : catalog->problems())
       log::warning("app", "{}: {}", problem.path.native(), problem.cause.message);
   }

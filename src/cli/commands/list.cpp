@@ -96,7 +96,7 @@ Result<int> list(const ListRequest& request, CommandContext& context) {
         model.name,
         or_unknown(model.type),
         or_unknown(model.recipe),
-        size_or_unknown(model.size),
+        model.size == 0 ? std::string(kUnknown) : size_or_unknown(model.size),
         context_or_unknown(model.context, model.max_context),
         or_unknown(model.quantization),
         model.alias_of.empty() ? or_unknown(model.state) : fmt::format("alias of {}", model.alias_of)};

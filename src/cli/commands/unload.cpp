@@ -5,6 +5,7 @@
 
 #include "cli/commands/command.h"
 #include "cli/errors.h"
+#include "cli/loading.h"
 #include "cli/server/reply_parser.h"
 
 namespace corral::cli {
@@ -12,6 +13,12 @@ namespace {
 
 Result<int> unload(const std::string& model, CommandContext& context) {
   const auto text = fetch(context.api, ApiRequest::post("/api/v1/unload", unload_body(model)));
+  const auto* const code = text ? nullptr : text.error().fact<ServerCode>();
+  // A mistyped name isn't loaded either.
+  if (code != nullptr && code->code == "model_not_loaded") {
+    if (const auto known = fetch(context.api, ApiRequest::get(model_path(model))); !known)
+      return std::unexpected(known.error());
+  }
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
   std::ostream& out = context.terminal.out;

@@ -30,6 +30,7 @@ std::string or_unknown(const std::optional<std::int64_t>& number) {
 }
 
 std::string context_or_unknown(const std::optional<std::int64_t>& usable, const std::optional<std::int64_t>& trained) {
+  if (usable == 0) return std::string(kUnknown);  // models without tokens
   if (!usable || !trained || *trained <= *usable) return or_unknown(usable);
   return std::to_string(*usable) + "/" + std::to_string(*trained);
 }
