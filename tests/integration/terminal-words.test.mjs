@@ -133,7 +133,7 @@ test("a chat ends with an error if its server has gone", async () => {
   await terminal.shows(/>>> /);
   await other.stop();
   terminal.type("hello\r");
-  await terminal.shows(/no server|cannot connect|not respond/i);
+  await terminal.shows(/error: no corral server responds/);
   terminal.type("\x04");
   assert.notEqual(await terminal.exit, 0);
 });
