@@ -48,9 +48,8 @@ TEST_F(SpeakTest, AFileHasTheFormatOfItsName) {
   EXPECT_EQ(out(), "");
   EXPECT_EQ(err(), file_ + ": 5 B of mp3\n");
   EXPECT_EQ(content(), "sound");
-  EXPECT_THAT(
-      server_.bodies(kSpeech),
-      ElementsAre(R"({"model":"piper","input":"Hello","response_format":"mp3","voice":"de+f3","speed":1.5})"));
+  EXPECT_THAT(server_.bodies(kSpeech),
+              ElementsAre(R"({"model":"piper","input":"Hello","response_format":"mp3","voice":"de+f3","speed":1.5})"));
   EXPECT_EQ(run({"speak", "Hello", "-o", file_, "--json"}), kExitOk);
   EXPECT_EQ(out(), R"({"status":"success","file":")" + file_ + "\",\"format\":\"mp3\"}\n");
 }

@@ -69,7 +69,7 @@ struct LineEditor::Editor {
     edit.reset(el_init_fd("corral", stdin, stdout, stderr, STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO));
     if (!edit || !history) return;
     HistEvent event;
-    ::history(history.get(), &event, H_SETSIZE, static_cast<int>(MessageHistory::kMost));
+    ::history(history.get(), &event, H_SETSIZE, static_cast<int>(MessageHistory::kMaxMessages));
     ::history(history.get(), &event, H_SETUNIQUE, 1);
     for (const std::string& message : earlier.read()) add(message);
     EditLine* const el = edit.get();

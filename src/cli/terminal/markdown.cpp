@@ -16,8 +16,8 @@ constexpr std::string_view kNoCode = "\x1b[39m";
 
 constexpr std::size_t kShortestFence = 3;
 constexpr std::size_t kDeepest = 12;    // spaces before a mark
-constexpr std::size_t kMostHashes = 6;  // of a heading
-constexpr std::size_t kMostDigits = 3;  // of a number in a list
+constexpr std::size_t kMaxHashes = 6;  // of a heading
+constexpr std::size_t kMaxDigits = 3;  // of a number in a list
 
 std::size_t spaces_of(std::string_view line) { return std::min(line.find_first_not_of(' '), line.size()); }
 
@@ -55,8 +55,8 @@ Markdown::Kind Markdown::kind(bool whole) const {
       if (rest.find('`', run) != std::string_view::npos) return Kind::text;
       return whole ? Kind::fence : Kind::unknown;
     case '#':
-      if (only_run && run <= kMostHashes) return unless_more;
-      return run <= kMostHashes && rest[run] == ' ' ? Kind::heading : Kind::text;
+      if (only_run && run <= kMaxHashes) return unless_more;
+      return run <= kMaxHashes && rest[run] == ' ' ? Kind::heading : Kind::text;
     case '-':
     case '*':
     case '+':
@@ -70,7 +70,7 @@ Markdown::Kind Markdown::kind(bool whole) const {
       break;
   }
   const std::size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
-  if (digits == 0 || digits > kMostDigits) return Kind::text;
+  if (digits == 0 || digits > kMaxDigits) return Kind::text;
   if (digits == rest.size()) return unless_more;
   if (rest[digits] != '.' && rest[digits] != ')') return Kind::text;
   if (digits + 1 == rest.size()) return unless_more;
@@ -159,7 +159,7 @@ void Markdown::end_ticks() {
   marks_.clear();
 }
 
-// The text goes on with another character than the marks.
+// The text continues with another character than the marks.
 void Markdown::end_marks(std::string_view next) {
   if (marks_.empty()) return;
   if (marks_.front() == '`') return end_ticks();

@@ -51,7 +51,7 @@ std::vector<std::string> MessageHistory::read() const {
     lines.push_back(rest.substr(0, end));
     rest.remove_prefix(end + 1);
   }
-  if (lines.size() > kMost) lines.erase(lines.begin(), lines.end() - static_cast<std::ptrdiff_t>(kMost));
+  if (lines.size() > kMaxMessages) lines.erase(lines.begin(), lines.end() - static_cast<std::ptrdiff_t>(kMaxMessages));
   std::vector<std::string> messages;
   for (const std::string_view line : lines) messages.push_back(from_history_line(line));
   if ((*text)->size() > kLargestFile) {

@@ -16,13 +16,13 @@ std::string from_history_line(std::string_view line);
 
 class MessageHistory {
  public:
-  static constexpr std::size_t kMost = 1000;                       // messages
+  static constexpr std::size_t kMaxMessages = 1000;                       // messages
   static constexpr std::size_t kLongest = std::size_t{64} * 1024;  // bytes of a message; longer ones aren't kept
 
   // An empty path: nothing is kept.
   explicit MessageHistory(std::filesystem::path file) : file_(std::move(file)) {}
 
-  // The newest kMost messages. A much longer file is shortened. A file that can't be read: none.
+  // The newest kMaxMessages messages. A much longer file is shortened. A file that can't be read: none.
   std::vector<std::string> read() const;
   // Adds a message; only the user may read the file. What can't be written is lost.
   void add(std::string_view message) const;

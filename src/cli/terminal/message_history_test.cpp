@@ -43,7 +43,7 @@ TEST_F(MessageHistoryTest, ReadsTheNewestAndShortensALargeFile) {
     file << "cut off";
   }
   const auto messages = history.read();
-  ASSERT_THAT(messages, SizeIs(MessageHistory::kMost));
+  ASSERT_THAT(messages, SizeIs(MessageHistory::kMaxMessages));
   EXPECT_EQ(messages.front(), "0" + line);
   EXPECT_EQ(messages.back(), "999" + line);
   EXPECT_EQ(history.read(), messages);
