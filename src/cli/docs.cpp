@@ -86,7 +86,7 @@ its Markdown is shown as headings, lists, code and bold text; reasoning is dimme
 - `/set NAME VALUE` sets any field of requests ([requests.md](requests.md)), such as `temperature`; `/set system TEXT`,
   `/set format json`, `/set nothink`, `/set verbose`. `/show parameters` lists what is set, `/unset NAME` removes it.
 - `/file FILE` and `/image FILE` attach texts, pictures and sounds to the next message, `--file` and `--image` to the first.
-- `/retry` asks again, `/edit` opens the last message in `$EDITOR`. `/model NAME` goes on with another model. `/save NAME`
+- `/retry` asks again, `/edit` opens the last message in `$EDITOR`. `/model NAME` continues with another model. `/save NAME`
   and `/load NAME` keep conversations in `~/.local/state/corral/chats`.
 - When the context is full, the oldest messages are dropped; the system text stays. `/set context_shift true` instead lets a
   response be longer than the context.

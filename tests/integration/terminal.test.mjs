@@ -116,7 +116,7 @@ test("Ctrl-C drops what is typed, stops an answer and says so, and leaves", asyn
   await enter("\x03");
   assert.equal(asked.length, 0);
   answer = null;
-  await enter("long\r", /It/); // the last word may go on
+  await enter("long\r", /It/); // the last word may become longer
   terminal.type("\x03");
   await terminal.shows(/\(stopped\)/);
   await terminal.shows(kPrompt);

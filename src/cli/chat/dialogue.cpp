@@ -31,7 +31,7 @@ void Dialogue::print(std::string_view text) const { context_.terminal.err << tex
 
 void Dialogue::report(const Error& error) const { print(fmt::format("error: {}\n", printable(error.message))); }
 
-void Dialogue::tell(const Result<>& outcome, std::string_view done) const {
+void Dialogue::report(const Result<>& outcome, std::string_view done) const {
   if (!outcome) return report(outcome.error());
   print(done);
 }

@@ -57,7 +57,7 @@ class Dialogue {
   void print(std::string_view text) const;
   void report(const Error& error) const;
   // Prints the error, or else `done`.
-  void tell(const Result<>& outcome, std::string_view done) const;
+  void report(const Result<>& outcome, std::string_view done) const;
   int code_at_end(int code) const { return code == kExitOk && server_is_gone_ ? kExitNoServer : code; }
 
   void attach_file(const std::string& file, Result<> (*add)(const std::string&, Draft&));

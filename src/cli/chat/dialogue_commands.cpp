@@ -51,13 +51,13 @@ std::span<const Dialogue::Command> Dialogue::commands() {
        &set_words},
       {"/unset", "NAME", "back to the default of an option", &Dialogue::unset, true, &unset_words},
       {"/show", "[WHAT]", "show the model: info, parameters, system, template", &Dialogue::show, false, &show_words},
-      {"/model", "NAME", "go on with another model", &Dialogue::model, true},
+      {"/model", "NAME", "continue with another model", &Dialogue::model, true},
       {"/file", "FILE", "attach a text, picture or sound to the next message", &Dialogue::file, true},
       {"/image", "FILE", "attach a picture to the next message", &Dialogue::image, true},
       {"/retry", "", "ask the last message again", &Dialogue::retry},
       {"/edit", "", "change the last message in $EDITOR, and ask again", &Dialogue::edit},
       {"/save", "NAME", "save the conversation", &Dialogue::save, true},
-      {"/load", "NAME", "go on with a saved conversation", &Dialogue::load},
+      {"/load", "NAME", "continue a saved conversation", &Dialogue::load},
       {"/clear", "", "clear the conversation", &Dialogue::clear},
       {"/help", "", "this list", &Dialogue::help, false, nullptr, "/?"},
       {"/bye", "", "leave (also Ctrl-D)", &Dialogue::bye},
@@ -78,7 +78,7 @@ void Dialogue::clear(const std::string&) {
 }
 
 void Dialogue::attach_file(const std::string& file, Result<> (*add)(const std::string&, Draft&)) {
-  tell(add(file, draft_), "It goes with the next message.\n");
+  report(add(file, draft_), "It goes with the next message.\n");
 }
 
 void Dialogue::retry(const std::string&) {
@@ -103,7 +103,7 @@ void Dialogue::edit(const std::string&) {
 }
 
 void Dialogue::save(const std::string& name) {
-  tell(options_.saved.save(name, chat_.state()), fmt::format("Saved; /load {} goes on with it.\n", name));
+  report(options_.saved.save(name, chat_.state()), fmt::format("Saved; /load {} continues it.\n", name));
 }
 
 void Dialogue::load(const std::string& name) {
@@ -127,7 +127,7 @@ void Dialogue::model(const std::string& name) {
   auto ready = options_.make_ready(name);
   if (!ready) return report(ready.error());
   chat_.set_model(*ready);
-  print(printable(fmt::format("The conversation goes on with {}.\n", *ready)));
+  print(printable(fmt::format("The conversation continues with {}.\n", *ready)));
 }
 
 void Dialogue::set(const std::string& arguments) {
@@ -138,15 +138,15 @@ void Dialogue::set(const std::string& arguments) {
     return print(name == "verbose" ? "Numbers of tokens follow each response.\n" : "Only responses are shown.\n");
   }
   if (name == "think" || name == "nothink")
-    return tell(chat_.settings().set("enable_thinking", name == "think" ? "true" : "false"),
-                fmt::format("Thinking is {}.\n", name == "think" ? "on" : "off"));
+    return report(chat_.settings().set("enable_thinking", name == "think" ? "true" : "false"),
+                  fmt::format("Thinking is {}.\n", name == "think" ? "on" : "off"));
   if (value.empty()) return print("Usage: /set NAME VALUE\n");
   if (name == "system") {
     chat_.set_system(value);
     return print("The system text is set.\n");
   }
-  if (name == "format") return tell(chat_.settings().set_format(value), "The format is set.\n");
-  tell(chat_.settings().set(name, value), fmt::format("{} is {}.\n", name, value));
+  if (name == "format") return report(chat_.settings().set_format(value), "The format is set.\n");
+  report(chat_.settings().set(name, value), fmt::format("{} is {}.\n", name, value));
 }
 
 void Dialogue::unset(const std::string& name) {
@@ -160,8 +160,8 @@ void Dialogue::unset(const std::string& name) {
 
 void Dialogue::show(const std::string& what) {
   const ChatState& state = chat_.state();
-  if (what.empty() || what == "info") return tell(options_.show_model(state.model, false), "");
-  if (what == "template") return tell(options_.show_model(state.model, true), "");
+  if (what.empty() || what == "info") return report(options_.show_model(state.model, false), "");
+  if (what == "template") return report(options_.show_model(state.model, true), "");
   if (what == "system")
     return print(state.system.empty() ? "There is no system text.\n" : printable(state.system) + '\n');
   if (what != "parameters") return print(fmt::format("There is no '{}': {}\n", what, fmt::join(kShown, ", ")));

@@ -15,7 +15,7 @@ constexpr std::string_view kCode = "\x1b[36m";
 constexpr std::string_view kNoCode = "\x1b[39m";
 
 constexpr std::size_t kShortestFence = 3;
-constexpr std::size_t kDeepest = 12;    // spaces before a mark
+constexpr std::size_t kDeepest = 12;   // spaces before a mark
 constexpr std::size_t kMaxHashes = 6;  // of a heading
 constexpr std::size_t kMaxDigits = 3;  // of a number in a list
 

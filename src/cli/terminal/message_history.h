@@ -16,7 +16,7 @@ std::string from_history_line(std::string_view line);
 
 class MessageHistory {
  public:
-  static constexpr std::size_t kMaxMessages = 1000;                       // messages
+  static constexpr std::size_t kMaxMessages = 1000;                // messages
   static constexpr std::size_t kLongest = std::size_t{64} * 1024;  // bytes of a message; longer ones aren't kept
 
   // An empty path: nothing is kept.
