@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -49,6 +52,19 @@ inline std::vector<std::uint8_t> picture(std::uint32_t width, std::uint32_t heig
   return file;
 }
 
+// Files that end with the program.
+class TemporaryFiles {
+ public:
+  ~TemporaryFiles() {
+    std::error_code ignored;
+    for (const std::string& path : paths_) std::filesystem::remove(path, ignored);
+  }
+  void add(std::string path) { paths_.insert(std::move(path)); }
+
+ private:
+  std::set<std::string> paths_;
+};
+
 // A projector for tiny-llama ("mlp"), tiny-gemma3 ("gemma3") or tiny-qwen2vl ("qwen2vl"), in the test's temporary
 // folder.
 inline std::string projector_path(const std::string& kind, const test_models::ProjectorShape& shape = {}) {
@@ -58,6 +74,8 @@ inline std::string projector_path(const std::string& kind, const test_models::Pr
                     : kind == "qwen2vl" ? test_models::make_qwen2vl_projector
                                         : test_models::make_llava_projector;
   const auto model = make(name, name, shape, 1);
+  static TemporaryFiles files;
+  files.add(path);
   test_models::write_gguf(path, model.metadata, model.tensors);
   return path;
 }
