@@ -94,12 +94,13 @@ struct LineEditor::Editor {
 
   InputLine ask(const Prompt& asking) {
     asked = &asking;
-    // libedit shows it when the terminal is ready for keys.
     prompt = fmt::format("{}{}{}{}", kInvisible, kMarkPastes, kInvisible, asking.text);
     end = StandardInput::More::yes;
     typed.clear();
     searching = false;
     int count = 0;
+    // libedit does it at the first key, after the prompt: keys in between would be the kernel's.
+    el_set(edit.get(), EL_PREP_TERM, 1);
     const char* const text = el_gets(edit.get(), &count);
     asking.out << kDontMarkPastes << std::flush;
     asked = nullptr;
