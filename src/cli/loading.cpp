@@ -5,6 +5,7 @@
 #include "cli/errors.h"
 #include "cli/server/url_text.h"
 #include "cli/terminal/progress.h"
+#include "cli/terminal/terminal.h"
 
 namespace corral::cli {
 
@@ -52,7 +53,7 @@ Result<LoadOutcome> load_with_progress(const CommandContext& context, const Load
   }
   auto outcome = parse_load_outcome(complete ? *complete : reply->body);
   if (!outcome) return LoadOutcome();  // another kind of server, which has loaded the model nevertheless
-  for (const auto& warning : outcome->warnings) context.terminal.err << "warning: " << warning << '\n';
+  for (const auto& warning : outcome->warnings) context.terminal.err << "warning: " << printable(warning) << '\n';
   return outcome;
 }
 
@@ -70,7 +71,7 @@ void warn_if_pinned_full(const CommandContext& context, const std::string& model
   const std::string text = fmt::format(
       "warning: pinned models hold all {} slots of type {}; the load fails unless one is unpinned or unloaded",
       max->second, info->type);
-  context.terminal.err << text << '\n';
+  context.terminal.err << printable(text) << '\n';
 }
 
 }  // namespace corral::cli

@@ -29,7 +29,8 @@ class CommandLine {
       : app_("One endpoint for many local models, each in its own process.", "corral") {
     app_.formatter(std::make_shared<HelpFormatter>(width));
     app_.require_subcommand(0, 1);
-    app_.set_version_flag("-v,-V,--version", [this] { return version_text_; }, "Print the version");
+    app_.set_version_flag(
+        "-v,-V,--version", [this] { return version_text_; }, "Print the version");
     serve_ = app_.add_subcommand("serve", "Run the server");
     config::add_serve_flags(*serve_, inputs_);
     serve_->footer(config::server_flags_help());
@@ -134,6 +135,8 @@ int command(CommandLine& line, const Action& action, const Hooks& hooks, Program
     context.start_server = [&] { return surroundings.start_server(*address, line.inputs()); };
   const auto outcome = action(context);
   surroundings.terminal.out << std::flush;
+  if (outcome && !surroundings.terminal.out)
+    return report(surroundings.terminal, Error(errc::request_failed, "standard output can't be written"), line.json());
   return outcome ? *outcome : report(surroundings.terminal, outcome.error(), line.json());
 }
 

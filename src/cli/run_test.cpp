@@ -222,9 +222,13 @@ TEST_F(RunCommandTest, CtrlCStopsTheAnswerAndNotTheProgram) {
   EXPECT_THAT(chats()[1], HasSubstr(R"({"role":"assistant","content":"We"})"));
 }
 
-TEST_F(RunCommandTest, CtrlCAfterAStoppedAnswerLeaves) {
+TEST_F(RunCommandTest, CtrlCAfterAStoppedAnswerAsksOnceToo) {
   stop_chat_after("We");
+  answer_chat({"done"});
   input_.type("first");
+  input_.press_ctrl_c();
+  input_.type("second");
+  input_.press_ctrl_c();
   input_.press_ctrl_c();
   EXPECT_EQ(run({"run", "m"}), kExitInterrupted);
 }

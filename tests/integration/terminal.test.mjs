@@ -120,6 +120,7 @@ test("Ctrl-C drops what is typed, stops an answer and says so, and leaves", asyn
   terminal.type("\x03");
   await terminal.shows(/\(stopped\)/);
   await terminal.shows(kPrompt);
+  assert.match(await enter("\x03"), /once more/);
   terminal.type("\x03");
   assert.equal(await terminal.exit, 130);
 });

@@ -23,6 +23,10 @@ bool is_too_long(const Result<>& outcome) {
   return !outcome && outcome.error().code == protocol::errc::context_length_exceeded;
 }
 
+void print_note(const Terminal& terminal, std::string_view text) {
+  terminal.err << (terminal.err_tty ? terminal.paint(Style::dim, text) : std::string(text)) << '\n';
+}
+
 }  // namespace
 
 std::size_t messages_to_drop(std::span<const ChatMessage> messages, const protocol::ContextNumbers* numbers) {
@@ -57,11 +61,13 @@ Chat::Chat(Parts parts, ChatState state, bool verbose)
 
 void Chat::clear() {
   state_.messages.clear();
+  unanswered_.reset();
   shortened_ = false;
 }
 
 void Chat::restore(ChatState state) {
   state_ = std::move(state);
+  unanswered_.reset();
   shortened_ = false;
 }
 
@@ -141,10 +147,11 @@ void Chat::show_numbers(const Answer& answer) const {
     const std::chrono::duration<double> wait = *answer.first - answer.asked;
     text += fmt::format("{}first token after {:.2f} s", text.empty() ? "" : ", ", wait.count());
   }
-  if (!text.empty()) terminal_.err << terminal_.paint(Style::dim, text) << '\n';
+  if (!text.empty()) print_note(terminal_, text);
 }
 
 Result<> Chat::ask(ChatMessage prompt) {
+  unanswered_.reset();
   std::vector<ChatMessage> messages;
   if (!state_.system.empty()) messages.push_back({"system", state_.system});
   const auto begin = static_cast<std::ptrdiff_t>(messages.size());
@@ -160,20 +167,26 @@ Result<> Chat::ask(ChatMessage prompt) {
   while (is_too_long(outcome) && answer->text.empty()) {
     const Error error = outcome.error();
     const auto count = messages_to_drop(messages, error.fact<protocol::ContextNumbers>());
-    if (count == 0) return fail(errc::request_failed, fmt::format("the message is too long: {}", error.message));
+    if (count == 0) {
+      unanswered_ = std::move(messages.back());
+      return fail(errc::request_failed, fmt::format("the message is too long: {}", error.message));
+    }
     const auto first = messages.begin() + begin;
     messages.erase(first, first + static_cast<std::ptrdiff_t>(count));
     dropped = true;
     outcome = send_all();
   }
   // An empty answer is kept, too, if there was no error.
-  if (!outcome && answer->text.empty()) return outcome;
+  if (!outcome && answer->text.empty()) {
+    unanswered_ = std::move(messages.back());
+    return outcome;
+  }
   messages.push_back({"assistant", answer->text});
   state_.messages.assign(std::make_move_iterator(messages.begin() + begin), std::make_move_iterator(messages.end()));
-  const auto note = [&](std::string_view text) { terminal_.err << terminal_.paint(Style::dim, text) << '\n'; };
   if (dropped && !std::exchange(shortened_, true))
-    note("(the context is full: from now on the oldest messages are dropped)");
-  if (outcome && answer->finish_reason == "length" && terminal_.out_tty) note("(stopped at the token limit)");
+    print_note(terminal_, "(the context is full: from now on the oldest messages are dropped)");
+  if (outcome && answer->finish_reason == "length" && terminal_.out_tty)
+    print_note(terminal_, "(stopped at the token limit)");
   if (verbose_) show_numbers(*answer);
   return outcome;
 }

@@ -45,6 +45,8 @@ class Chat {
   // Errors: those of ServerApi, and request_failed, also for a prompt that is too long alone: then nothing is
   // dropped.
   Result<> ask(ChatMessage prompt);
+  // The prompt that the last ask() dropped.
+  const std::optional<ChatMessage>& unanswered() const { return unanswered_; }
   // Takes the last prompt and what follows it out of the conversation. Empty: there is none.
   std::vector<ChatMessage> take_last();
   // Adds what take_last() returned.
@@ -72,6 +74,7 @@ class Chat {
   const Terminal& terminal_;
   const Clock& clock_;
   ChatState state_;
+  std::optional<ChatMessage> unanswered_;
   bool verbose_;
   bool shortened_ = false;  // messages were dropped since the last clear()
 };

@@ -29,9 +29,12 @@ Dialogue::Dialogue(CommandContext& context, Chat& chat, Options options)
 
 void Dialogue::print(std::string_view text) const { context_.terminal.err << text << std::flush; }
 
-void Dialogue::report(const Error& error) const { print(fmt::format("error: {}\n", printable(error.message))); }
+void Dialogue::report(const Error& error) {
+  server_is_gone_ = error.code == errc::no_server || error.code == errc::bad_answer;
+  print(fmt::format("error: {}\n", printable(error.message)));
+}
 
-void Dialogue::report(const Result<>& outcome, std::string_view done) const {
+void Dialogue::report(const Result<>& outcome, std::string_view done) {
   if (!outcome) return report(outcome.error());
   print(done);
 }
@@ -68,7 +71,8 @@ InputLine Dialogue::read_message() {
   std::string text = line.text.substr(kFence.size());
   while (!text.ends_with(kFence)) {
     line = ask_for(kNextPrompt);
-    if (line.kind != InputLine::Kind::line) return line;
+    // The text is dropped, the chat continues.
+    if (line.kind != InputLine::Kind::line) return {InputLine::Kind::interrupted, std::string(kFence)};
     if (!text.empty()) text += '\n';
     text += line.text;
   }
@@ -116,23 +120,21 @@ bool Dialogue::execute(const std::string& text) {
 void Dialogue::answer(const std::string& text) {
   if (execute(text)) return;
   Draft draft = std::exchange(draft_, {});
+  const bool has_files = !draft.empty();
   ask({"user", draft.texts + text, std::move(draft.attachments)});
+  if (has_files && chat_.unanswered()) print("(/retry sends the message again, with its files)\n");
 }
 
 void Dialogue::ask_again(std::vector<ChatMessage> last, ChatMessage message) {
-  const auto before = chat_.state().messages.size();
   ask(std::move(message));
-  if (chat_.state().messages.size() <= before) chat_.put_back(std::move(last));
+  if (chat_.unanswered()) chat_.put_back(std::move(last));
 }
 
 void Dialogue::ask(ChatMessage message) {
   const auto done = chat_.ask(std::move(message));
-  server_is_gone_ = !done && done.error().code == errc::no_server;
+  server_is_gone_ = false;
   if (done) return;
-  if (done.error().code == errc::interrupted) {
-    interrupts_in_a_row_ = 1;
-    return print("(stopped)\n");
-  }
+  if (done.error().code == errc::interrupted) return print("(stopped)\n");
   report(done.error());
 }
 

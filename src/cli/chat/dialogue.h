@@ -55,9 +55,9 @@ class Dialogue {
   std::vector<std::string> complete(std::string_view typed) const;
 
   void print(std::string_view text) const;
-  void report(const Error& error) const;
+  void report(const Error& error);
   // Prints the error, or else `done`.
-  void report(const Result<>& outcome, std::string_view done) const;
+  void report(const Result<>& outcome, std::string_view done);
   int code_at_end(int code) const { return code == kExitOk && server_is_gone_ ? kExitNoServer : code; }
 
   void attach_file(const std::string& file, Result<> (*add)(const std::string&, Draft&));

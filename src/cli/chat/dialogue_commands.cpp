@@ -74,6 +74,7 @@ void Dialogue::help(const std::string&) {
 
 void Dialogue::clear(const std::string&) {
   chat_.clear();
+  draft_ = {};
   print("The conversation is cleared.\n");
 }
 
@@ -82,6 +83,7 @@ void Dialogue::attach_file(const std::string& file, Result<> (*add)(const std::s
 }
 
 void Dialogue::retry(const std::string&) {
+  if (const auto failed = chat_.unanswered()) return ask(*failed);
   auto last = chat_.take_last();
   if (last.empty()) return print("There is no message yet.\n");
   ChatMessage message = last.front();
@@ -90,14 +92,15 @@ void Dialogue::retry(const std::string&) {
 
 // Without a message, a new one.
 void Dialogue::edit(const std::string&) {
-  auto last = chat_.take_last();
-  ChatMessage message = last.empty() ? ChatMessage{"user", ""} : last.front();
+  const auto failed = chat_.unanswered();
+  auto last = failed ? std::vector<ChatMessage>() : chat_.take_last();
+  ChatMessage message = failed ? *failed : last.empty() ? ChatMessage{"user", ""} : last.front();
   auto text = edit_text(message.content, context_.inputs.environment);
   if (!text) report(text.error());
-  if (!text || text->empty()) return chat_.put_back(std::move(last));
+  if (!text || text->empty() || *text == message.content) return chat_.put_back(std::move(last));
   if (options_.remember) context_.input.remember(*text);
   print(printable(*text) + '\n');
-  if (last.empty()) return answer(*text);
+  if (last.empty() && !failed) return answer(*text);
   message.content = std::move(*text);
   ask_again(std::move(last), std::move(message));
 }
@@ -117,6 +120,7 @@ void Dialogue::load(const std::string& name) {
   if (saved->model != chat_.state().model) {
     const auto ready = options_.make_ready(saved->model);
     if (!ready) return report(ready.error());
+    saved->model = *ready;
   }
   const auto count = saved->messages.size();
   chat_.restore(std::move(*saved));
@@ -126,6 +130,7 @@ void Dialogue::load(const std::string& name) {
 void Dialogue::model(const std::string& name) {
   auto ready = options_.make_ready(name);
   if (!ready) return report(ready.error());
+  server_is_gone_ = false;
   chat_.set_model(*ready);
   print(printable(fmt::format("The conversation continues with {}.\n", *ready)));
 }

@@ -100,12 +100,63 @@ TEST_F(DialogueTest, AFailedRetryKeepsTheExchange) {
   EXPECT_THAT(chats()[2], HasSubstr(R"([{"role":"user","content":"first"},{"role":"assistant","content":"one"},)"));
 }
 
+TEST_F(DialogueTest, ARetryThatDropsOldMessagesReplacesTheExchange) {
+  const auto too_long = R"({"error":{"message":"too long","code":"context_length_exceeded"}})";
+  answer_chat({"one"});
+  answer_chat({"two"});
+  server_.on(kAsks, Scripted{.status = 400, .body = too_long});
+  answer_chat({"three"});
+  answer_chat({"four"});
+  chat({"first", "second", "/retry", "third"});
+  ASSERT_THAT(chats(), SizeIs(5));
+  EXPECT_THAT(chats()[4], HasSubstr(R"("messages":[{"role":"user","content":"second"},)"
+                                    R"({"role":"assistant","content":"three"},{"role":"user","content":"third"}])"));
+}
+
+TEST_F(DialogueTest, AMessageThatFailedIsSentAgainWithItsFiles) {
+  server_.on(kAsks, Scripted{.status = 503, .body = R"({"error":{"message":"busy"}})"});
+  answer_chat({"one"});
+  const std::string notes = home_ / "notes.txt";
+  std::ofstream(notes) << "remember\n";
+  chat({"/file " + notes, "what?", "/retry"});
+  EXPECT_THAT(err(), HasSubstr("error: busy\n(/retry sends the message again, with its files)\n"));
+  ASSERT_THAT(chats(), SizeIs(2));
+  EXPECT_EQ(chats()[0], chats()[1]);
+  EXPECT_THAT(chats()[1], HasSubstr("remember"));
+}
+
+TEST_F(DialogueTest, AClearedConversationHasNoFilesLeft) {
+  answer_chat({"one"});
+  const std::string notes = home_ / "notes.txt";
+  std::ofstream(notes) << "remember\n";
+  chat({"/file " + notes, "/clear", "what?"});
+  ASSERT_THAT(chats(), SizeIs(1));
+  EXPECT_THAT(chats()[0], Not(HasSubstr("remember")));
+}
+
+TEST_F(DialogueTest, CtrlCBetweenFencesDropsTheTextOnly) {
+  answer_chat({"one"});
+  input_.type("\"\"\"a");
+  input_.press_ctrl_c();
+  input_.type("hi");
+  EXPECT_EQ(chat({}), kExitOk);
+  ASSERT_THAT(chats(), SizeIs(1));
+  EXPECT_THAT(chats()[0], HasSubstr(R"("content":"hi")"));
+}
+
 TEST_F(DialogueTest, EditsTheLastMessage) {
   answer_chat({"one"});
   variables_["EDITOR"] = editor("sed -i s/first/changed/ \"$1\"");
   chat({"first", "/edit"});
   ASSERT_THAT(chats(), SizeIs(2));
   EXPECT_THAT(chats()[1], HasSubstr(R"("messages":[{"role":"user","content":"changed"}])"));
+}
+
+TEST_F(DialogueTest, ATextLeftAsItWasIsNotAskedAgain) {
+  answer_chat({"one"});
+  variables_["EDITOR"] = editor("exit 0");
+  chat({"first", "/edit"});
+  EXPECT_THAT(chats(), SizeIs(1));
 }
 
 TEST_F(DialogueTest, AnEditorThatFailsOrReturnsNothingChangesNothing) {
@@ -132,6 +183,17 @@ TEST_F(DialogueTest, AConversationIsSavedAndGoesOn) {
 TEST_F(DialogueTest, TheNameOfASavedConversationIsAFileName) {
   chat({"/save ../x"});
   EXPECT_THAT(err(), HasSubstr("error: '../x' can't be the name of a file\n"));
+}
+
+TEST_F(DialogueTest, ADamagedConversationIsNotLoaded) {
+  answer_chat({"one"});
+  chat({"first", "/save talk"});
+  const auto folder = home_ / ".local/state/corral/chats";
+  for (const char* const text : {"{}", "[]", "\"x\"", R"({"model":"m","messages":[5]})"}) {
+    std::ofstream(folder / "talk.json") << text;
+    chat({"/load talk"});
+    EXPECT_THAT(err(), HasSubstr("error: '" + (folder / "talk.json").native() + "' is no saved chat\n"));
+  }
 }
 
 TEST_F(DialogueTest, GoesOnWithAnotherModel) {

@@ -35,6 +35,13 @@ json::Value as_json(const ChatState& chat) {
                       {"messages", std::move(messages)}};
 }
 
+bool is_valid(const ChatState& chat) {
+  const auto is_known = [](const ChatMessage& message) {
+    return message.role == "user" || message.role == "assistant";
+  };
+  return !chat.model.empty() && std::ranges::all_of(chat.messages, is_known);
+}
+
 ChatState from_json(const json::Value& saved) {
   ChatState chat{.model = text_of(saved, "model"), .system = text_of(saved, "system")};
   const auto* const settings = json::find(saved, "settings");
@@ -79,7 +86,9 @@ Result<ChatState> SavedChats::load(const std::string& name) const {
   }
   const auto saved = json::parse(**text);
   if (!saved) return fail(errc::usage, fmt::format("'{}' is damaged: {}", file->native(), saved.error().message));
-  return from_json(*saved);
+  ChatState chat = saved->is_object() ? from_json(*saved) : ChatState();
+  if (!is_valid(chat)) return fail(errc::usage, fmt::format("'{}' is no saved chat", file->native()));
+  return chat;
 }
 
 std::vector<std::string> SavedChats::names() const {

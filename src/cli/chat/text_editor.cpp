@@ -3,6 +3,7 @@
 #include <csignal>
 #include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
@@ -24,7 +25,10 @@ namespace fs = std::filesystem;
 // A folder of its own, which goes with the file.
 class DraftFolder {
  public:
-  DraftFolder() : path_((fs::temp_directory_path() / "corral-XXXXXX").native()) {
+  DraftFolder() {
+    std::error_code failed;
+    const fs::path parent = fs::temp_directory_path(failed);
+    path_ = ((failed ? fs::path("/tmp") : parent) / "corral-XXXXXX").native();
     made_ = ::mkdtemp(path_.data()) != nullptr;
   }
   ~DraftFolder() {

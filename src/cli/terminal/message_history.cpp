@@ -1,6 +1,6 @@
 #include "cli/terminal/message_history.h"
 
-#include <cstdint>
+#include <algorithm>
 #include <string>
 #include <system_error>
 
@@ -13,7 +13,9 @@
 namespace corral::cli {
 namespace {
 
-constexpr std::uintmax_t kLargestFile = std::uintmax_t{4} * 1024 * 1024;
+constexpr std::size_t kLargestFile = std::size_t{4} * 1024 * 1024;
+constexpr std::size_t kShortened = kLargestFile / 2;
+constexpr std::size_t kLargestRead = 32 * kLargestFile;
 
 }  // namespace
 
@@ -42,7 +44,7 @@ std::string from_history_line(std::string_view line) {
 
 std::vector<std::string> MessageHistory::read() const {
   if (file_.empty()) return {};
-  const auto text = read_state_file(file_, 2 * kLargestFile);
+  const auto text = read_state_file(file_, kLargestRead);
   if (!text || !*text) return {};
   std::vector<std::string_view> lines;
   for (std::string_view rest = **text; !rest.empty();) {
@@ -55,8 +57,11 @@ std::vector<std::string> MessageHistory::read() const {
   std::vector<std::string> messages;
   for (const std::string_view line : lines) messages.push_back(from_history_line(line));
   if ((*text)->size() > kLargestFile) {
+    std::size_t size = 0;
+    const auto newest = std::ranges::find_if(
+        lines.rbegin(), lines.rend(), [&](std::string_view line) { return (size += line.size() + 1) > kShortened; });
     std::string shorter;
-    for (const std::string_view line : lines) (shorter += line) += '\n';
+    for (auto line = newest.base(); line != lines.end(); ++line) (shorter += *line) += '\n';
     (void)write_state_file(file_, shorter);
   }
   return messages;
