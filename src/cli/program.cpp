@@ -29,8 +29,7 @@ class CommandLine {
       : app_("One endpoint for many local models, each in its own process.", "corral") {
     app_.formatter(std::make_shared<HelpFormatter>(width));
     app_.require_subcommand(0, 1);
-    app_.set_version_flag(
-        "-v,-V,--version", [this] { return version_text_; }, "Print the version");
+    app_.set_version_flag("-v,-V,--version", [this] { return version_text_; }, "Print the version");
     serve_ = app_.add_subcommand("serve", "Run the server");
     config::add_serve_flags(*serve_, inputs_);
     serve_->footer(config::server_flags_help());

@@ -21,8 +21,8 @@ std::size_t width_of(const Terminal& terminal) {
 
 }  // namespace
 
-AnswerPrinter::AnswerPrinter(const Terminal& terminal)
-    : terminal_(&terminal), content_(terminal.out, width_of(terminal), terminal.colour) {}
+AnswerPrinter::AnswerPrinter(const Terminal& terminal, bool plain)
+    : terminal_(&terminal), content_(terminal.out, plain ? 0 : width_of(terminal), terminal.colour && !plain) {}
 
 void AnswerPrinter::reasoning(std::string_view text) {
   if (text.empty() || !terminal_->out_tty) return;

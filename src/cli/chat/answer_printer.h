@@ -13,7 +13,8 @@ namespace corral::cli {
 // One answer. `terminal` must outlive it. One thread.
 class AnswerPrinter {
  public:
-  explicit AnswerPrinter(const Terminal& terminal);
+  // `plain`: the text is data, such as JSON: no Markdown, and no line ends of its own.
+  AnswerPrinter(const Terminal& terminal, bool plain);
 
   // Reasoning is shown only on terminals: it isn't part of the result.
   void reasoning(std::string_view text);

@@ -158,8 +158,10 @@ Result<> Chat::ask(ChatMessage prompt) {
   messages.insert(messages.end(), state_.messages.begin(), state_.messages.end());
   messages.push_back(std::move(prompt));
   std::optional<Answer> answer;
+  const bool is_data =
+      std::ranges::any_of(state_.settings.fields(), [](const auto& field) { return field.first == "response_format"; });
   const auto send_all = [&] {
-    answer.emplace(AnswerPrinter(terminal_), clock_.now());
+    answer.emplace(AnswerPrinter(terminal_, is_data), clock_.now());
     return send(messages, *answer);
   };
   auto outcome = send_all();

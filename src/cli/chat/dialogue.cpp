@@ -62,9 +62,10 @@ Result<int> Dialogue::run(Draft draft) {
 
 // A line, or the lines between fences.
 InputLine Dialogue::read_message() {
+  // A file or pipe gets responses only.
+  std::ostream& shown = context_.terminal.out_tty ? context_.terminal.out : context_.terminal.err;
   const auto ask_for = [&](std::string_view prompt) {
-    return context_.input.read_message(
-        {prompt, context_.terminal.out, [this](std::string_view typed) { return complete(typed); }});
+    return context_.input.read_message({prompt, shown, [this](std::string_view typed) { return complete(typed); }});
   };
   InputLine line = ask_for(kFirstPrompt);
   if (line.kind != InputLine::Kind::line || !line.text.starts_with(kFence)) return line;

@@ -261,5 +261,13 @@ TEST_F(DialogueTest, ResponsesAreBrokenBetweenWords) {
   EXPECT_THAT(out(), HasSubstr("one two\nthree\n- four five\n  six\n"));
 }
 
+TEST_F(DialogueTest, DataIsShownAsItIs) {
+  answer_chat({"one tw", "o three\\n- **four**"});
+  surroundings_.terminal.width = 11;
+  surroundings_.terminal.colour = true;
+  chat({"hi"}, {"--format", "json"});
+  EXPECT_THAT(out(), HasSubstr("one two three\n- **four**\n"));
+}
+
 }  // namespace
 }  // namespace corral::cli

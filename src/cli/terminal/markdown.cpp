@@ -14,12 +14,18 @@ constexpr std::string_view kDim = "\x1b[2m";
 constexpr std::string_view kCode = "\x1b[36m";
 constexpr std::string_view kNoCode = "\x1b[39m";
 
+constexpr std::string_view kBoldMark = "**";
+
 constexpr std::size_t kShortestFence = 3;
 constexpr std::size_t kDeepest = 12;   // spaces before a mark
 constexpr std::size_t kMaxHashes = 6;  // of a heading
 constexpr std::size_t kMaxDigits = 3;  // of a number in a list
 
 std::size_t spaces_of(std::string_view line) { return std::min(line.find_first_not_of(' '), line.size()); }
+
+constexpr std::size_t kMaxIndent = 3;   // of a heading
+constexpr std::size_t kMaxHead = 1000;  // bytes of a line whose kind is looked for
+constexpr std::size_t kMaxHeld = 500;   // bytes behind a mark without an end
 
 // The number of equal characters at the beginning.
 std::size_t run_of(std::string_view text) {
@@ -29,13 +35,14 @@ std::size_t run_of(std::string_view text) {
 bool is_word(std::string_view character) {
   if (character.empty()) return false;
   const char c = character.front();
-  return (c & 0x80) != 0 || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 bool is_blank(std::string_view character) { return character.empty() || character == " " || character == "\n"; }
 
 }  // namespace
 
 Markdown::Kind Markdown::kind(bool whole) const {
+  if (head_.size() > kMaxHead) return Kind::text;
   const Kind unless_more = whole ? Kind::text : Kind::unknown;
   const std::size_t spaces = spaces_of(head_);
   const std::string_view rest = std::string_view(head_).substr(spaces);
@@ -55,6 +62,7 @@ Markdown::Kind Markdown::kind(bool whole) const {
       if (rest.find('`', run) != std::string_view::npos) return Kind::text;
       return whole ? Kind::fence : Kind::unknown;
     case '#':
+      if (spaces > kMaxIndent) return Kind::text;
       if (only_run && run <= kMaxHashes) return unless_more;
       return run <= kMaxHashes && rest[run] == ' ' ? Kind::heading : Kind::text;
     case '-':
@@ -125,18 +133,13 @@ void Markdown::begin_line(Kind kind) {
   }
   out_.write(before);
   out_.indent(spaces);
-  for (std::string_view text = rest; !text.empty();) {
-    const std::string_view one = text.substr(0, utf8_step(text).length);
-    text.remove_prefix(one.size());
-    write_inline(one);
-  }
+  write_characters(rest);
 }
 
 void Markdown::end_line(bool more) {
-  end_marks("\n");
+  end_span();
   if (!fence_.empty() && unbroken_) style(kNoCode);
-  if (std::exchange(ticks_, 0) > 0) style(kNoCode);
-  if (std::exchange(bold_, false) || heading_) style(kNotBold);
+  if (heading_) style(kNotBold);
   heading_ = in_line_ = unbroken_ = false;
   if (more) {
     out_.write("\n");
@@ -145,44 +148,88 @@ void Markdown::end_line(bool more) {
   }
 }
 
-void Markdown::end_ticks() {
-  const std::size_t count = marks_.size();
-  if (ticks_ == 0) {
-    ticks_ = count;
+bool Markdown::closes() const {
+  return marks_ == opening_ && !held_.empty() && (opening_ != kBoldMark || !is_blank(before_));
+}
+
+void Markdown::hold(std::string_view character) {
+  if (character.front() == opening_.front()) {
+    marks_ += character;
+    return;
+  }
+  if (!marks_.empty()) {
+    if (closes()) {
+      print_span();
+      return write_inline(character);
+    }
+    held_ += std::exchange(marks_, {});
+  }
+  held_ += character;
+  before_ = character;
+  if (held_.size() > kMaxHeld) give_up();
+}
+
+void Markdown::print_span() {
+  const std::string mark = std::exchange(opening_, {});
+  const std::string text = std::exchange(held_, {});
+  marks_.clear();
+  if (mark != kBoldMark) {
     style(kCode);
-  } else if (ticks_ == count) {
-    ticks_ = 0;
+    out_.write(text);
     style(kNoCode);
   } else {
-    out_.write(marks_);
+    bold_ = true;
+    before_.clear();
+    if (!heading_) style(kBold);
+    write_characters(text);
+    end_span();
+    if (!heading_) style(kNotBold);
+    bold_ = false;
   }
-  marks_.clear();
+  before_ = mark.substr(0, 1);
+}
+
+void Markdown::give_up() {
+  out_.write(std::exchange(opening_, {}));
+  out_.write(std::exchange(held_, {}));
+  out_.write(std::exchange(marks_, {}));
+}
+
+// Whatever is held has no end, or has ended.
+void Markdown::end_span() {
+  end_marks("\n");
+  if (!opening_.empty()) closes() ? print_span() : give_up();
 }
 
 // The text continues with another character than the marks.
 void Markdown::end_marks(std::string_view next) {
-  if (marks_.empty()) return;
-  if (marks_.front() == '`') return end_ticks();
-  const bool begins = !bold_ && !is_blank(next) && !is_word(before_);
-  const bool ends = bold_ && !is_blank(before_);
-  if (marks_ == "**" && (begins || ends)) {
-    bold_ = begins;
-    if (!heading_) style(bold_ ? kBold : kNotBold);
-    marks_.clear();
-    return;
-  }
-  out_.write(std::exchange(marks_, {}));
+  if (marks_.empty() || !opening_.empty()) return;
+  const bool begins = marks_.front() == '`' || (marks_ == kBoldMark && !bold_ && !is_blank(next) && !is_word(before_));
+  if (!begins) return out_.write(std::exchange(marks_, {}));
+  opening_ = std::exchange(marks_, {});
+  before_.clear();
 }
 
 void Markdown::write_inline(std::string_view character) {
-  if (!marks_.empty() && (character.front() != marks_.front())) end_marks(character);
-  const bool mark = styled_ && (character == "`" || (character == "*" && ticks_ == 0));
-  if (mark) {
+  if (!opening_.empty()) return hold(character);
+  if (!marks_.empty() && character.front() != marks_.front()) {
+    end_marks(character);
+    return write_inline(character);
+  }
+  if (styled_ && (character == "`" || character == "*")) {
     marks_ += character;
     return;
   }
   out_.write(character);
   before_ = character;
+}
+
+void Markdown::write_characters(std::string_view text) {
+  while (!text.empty()) {
+    const std::string_view one = text.substr(0, utf8_step(text).length);
+    text.remove_prefix(one.size());
+    write_inline(one);
+  }
 }
 
 void Markdown::write(std::string_view text) {

@@ -29,7 +29,13 @@ class Markdown {
   void end_line(bool more);
   void write_inline(std::string_view character);
   void end_marks(std::string_view next);
-  void end_ticks();
+  // Between a mark and its end: text that is printed when the end has come, or the line has ended without it.
+  void hold(std::string_view character);
+  bool closes() const;
+  void print_span();
+  void give_up();
+  void end_span();
+  void write_characters(std::string_view text);
   void style(std::string_view code);
 
   WordWrap out_;
@@ -40,9 +46,10 @@ class Markdown {
   bool unbroken_ = false;  // code or a table
   bool heading_ = false;
   bool bold_ = false;
-  std::size_t ticks_ = 0;  // that began the code within a line; 0: no code
-  std::string marks_;      // equal marks at the end of the text so far
-  std::string before_;     // the character before them; empty: none in this line
+  std::string opening_;  // the mark before held_; empty: nothing is held
+  std::string held_;
+  std::string marks_;   // equal marks at the end of the text so far
+  std::string before_;  // the character before them; empty: none in this line
 };
 
 }  // namespace corral::cli

@@ -93,7 +93,23 @@ TEST(Markdown, MarksThatMeanNothingStay) {
   EXPECT_EQ(shown("-1\n-\n1.5\n2024 was"), "-1\n-\n1.5\n2024 was");
 }
 
-TEST(Markdown, BoldTextEndsWithItsLine) { EXPECT_EQ(shown("a **b\nc"), "a <b>b</>\nc"); }
+TEST(Markdown, MarksWithoutAnEndInTheirLineStay) {
+  for (const std::string text : {"a **b\nc**", "Use **/*.py to match", "char **argv", "f(*args, **kwargs)", "the ` key",
+                                 "**a `b` c", "a ``b` c", "a ** b **c", "`", "**"})
+    EXPECT_EQ(shown(text), text);
+  const std::string long_text = "**" + std::string(1'000, 'x');
+  EXPECT_EQ(shown(long_text), long_text);
+  EXPECT_EQ(shown("*a **b** c*"), "*a <b>b</> c*");
+}
+
+TEST(Markdown, MarksBesideAnything) {
+  EXPECT_EQ(shown("这是**重点**内容"), "这是<b>重点</>内容");
+  EXPECT_EQ(shown("`x`**b**`y`"), "<code>x</code><b>b</><code>y</code>");
+  EXPECT_EQ(shown("**use `x` now** or **`y`**"), "<b>use <code>x</code> now</> or <b><code>y</code></>");
+  EXPECT_EQ(shown("# a **b** `c`"), "<b>a b <code>c</code></>");
+}
+
+TEST(Markdown, WhatIsIndentedDeeplyIsNoHeading) { EXPECT_EQ(shown("    # comment"), "    # comment"); }
 
 TEST(Markdown, Lists) {
   EXPECT_EQ(shown("- one two\n  * three\n10. ten ten\n", 8), "• one\n  two\n  • three\n10. ten\n    ten\n");
